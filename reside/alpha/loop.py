@@ -117,7 +117,8 @@ class Loop:
         try:
             record = await records.find_active(self._alpha.data, number)
             if record is not None:
-                await self._watch_report(record.value.name)
+                if await self._alpha.sentinel.is_connected():  # if not, the pass may write what connects it
+                    await self._watch_report(record.value.name)
                 await (self._reconcile if record.value.deletion is None else self._delete)(record)
             succeeded = True
         finally:

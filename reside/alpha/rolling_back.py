@@ -13,6 +13,7 @@ import structlog
 from reside.alpha import records
 from reside.alpha.active_versions import activate, list_dependant
 from reside.alpha.health import roll_back_target
+from reside.alpha.versions import index_versions
 
 if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord
@@ -39,11 +40,16 @@ async def roll_back(alpha: Alpha, record: ReplicaRecord, replica: Replica) -> bo
         if target is None or failed is None:
             return False
         present = await records.read_active(alpha.data, record.map.id, also=[target])
-        required = [present.value.version(target)]
-        await tx.run_exclusively(lambda: list_dependant(alpha.data, present.map, required))
+        await tx.run_exclusively(lambda: _prepare(alpha, present, target))
         tx.stage(lambda: present.versions[failed].set("rolledBackTo", target))
         tx.stage(lambda: activate(present.map, target, present.versions[target].id))
         tx.stage(lambda: present.map.set("currentVersion", target))
     reason = present.value.version(failed).reason
     _log.warning("rolled back", replica=present.value.name, version=failed, to=target, reason=reason)
     return True
+
+
+async def _prepare(alpha: Alpha, present: ReplicaRecord, target: int) -> None:
+    """Write what must be there before a version becomes active again. The caller holds Alpha's lock."""
+    await index_versions(alpha.data, present)
+    await list_dependant(alpha.data, present.map, [present.value.version(target)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from reside.alpha import lookups
+from reside.alpha import lookups, records
 from reside.alpha.canary import end_canary
 from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants

@@ -77,6 +77,14 @@ class SentinelClient:
             raise NotReady(f"the data of {peers[0].name} has no {', '.join(missing)} yet: it has not started")
         return SentinelMaps(root, *[await self._context.node.load_map(root[member]) for member in _MAPS])
 
+    async def is_connected(self) -> bool:
+        """Return whether the Sentinel's maps can be opened."""
+        try:
+            await self.open()
+        except NotReady:
+            return False
+        return True
+
     async def read_desired(self, stack: str) -> DesiredStack | None:
         """Return the desired stack of this name; None if Alpha has not written it.
 

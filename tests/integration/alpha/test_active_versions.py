@@ -23,11 +23,22 @@ pytestmark = pytest.mark.anyio
 HUB = f"{HOST}/contracts/hub.v1"
 
 
-async def load(servers: Servers, admin: Client, name: str, version: int, **manifest: Any) -> None:
+async def load(
+    servers: Servers, admin: Client, name: str, version: int, health: dict[str, Any] | None = None, **manifest: Any
+) -> None:
     info = {"name": name, "class": "long-running", "exclusive": True, "scalable": True}
     shown = {"en": {"title": f"version {version}"}}
     await servers.push(f"examples/{name}:v{version}", type="replica", info=info, displayInfo=shown, **manifest)
-    await admin.load(f"examples/{name}:v{version}")
+    await admin.load(f"examples/{name}:v{version}", health=health or {})
+
+
+async def make_earlier(cluster: AlphaCluster, *names: str) -> None:
+    """Remove from replicas what an earlier release does not write."""
+    for name in names:
+        found = await cluster.alpha.node.load_map(await map_of(cluster, name))
+        for member in ("activeVersions", "lastVersion", "lastHealthyVersion"):
+            found.delete(member)
+    await cluster.alpha.node.flush()
 
 
 @pytest.fixture
@@ -99,10 +110,7 @@ async def test_replicas_of_an_earlier_release_are_indexed_by_the_next_leader(
     await cluster.has_status("worker", "stopped", "running")
     await cluster.stop_leading()
     data, number = cluster.alpha.data, (await cluster.replica("hub")).id
-    for name in ("hub", "worker"):
-        found = await data.node.load_map(await map_of(cluster, name))
-        for member in ("activeVersions", "lastVersion", "lastHealthyVersion"):
-            found.delete(member)
+    await make_earlier(cluster, "hub", "worker")
     await lookups.remove_target(data, lookup.dependants_of_replica(number), await map_of(cluster, "worker"))
     data.root.set(DEPENDANTS_LISTED, False)
     await data.node.flush()
@@ -116,3 +124,23 @@ async def test_replicas_of_an_earlier_release_are_indexed_by_the_next_leader(
     assert await requiring(cluster, "hub") == ["worker"]
     await load(servers, admin, "worker", 3)
     await cluster.has_status("worker", "stopped", "stopped", "running")
+
+
+async def test_a_version_of_an_earlier_release_is_rolled_back_by_the_first_pass(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    await load(servers, admin, "worker", 1)
+    await cluster.has_status("worker", "running")
+    cluster.orders.hold.add("Deployment/worker-2")
+    await load(servers, admin, "worker", 2, health={"deadlineS": 2, "onFailure": "roll-back"})
+
+    async def since() -> Any:
+        return (await cluster.replica("worker")).version(2).starting_since
+
+    await eventually("the start", since)
+    await cluster.stop_leading()
+    assert (await cluster.replica("worker")).current_version == 2
+    await make_earlier(cluster, "worker")
+    cluster.lead()
+    await cluster.has_status("worker", "running", "stopped")
+    assert (await cluster.replica("worker")).version(2).rolled_back_to == 1

@@ -74,6 +74,22 @@ async def test_loading_the_system_again_changes_nothing_and_another_image_create
     await cluster.has_status("alpha", "stopped", "stopped", "running")
 
 
+async def test_alpha_finds_the_sentinel_again_after_its_control_block_named_none(
+    cluster: AlphaCluster, servers: Servers
+) -> None:
+    """Somebody with `rcb:manage:all` can write the requirements of Alpha's block; a new leader writes what is due."""
+    await bootstrap.load_system(cluster.alpha, await push_system(servers))
+    await cluster.has_status("alpha", "running")
+    await cluster.stop_leading()
+    block = cluster.alpha.context.rcb
+    due = block.requirements()
+    assert any(cluster.sentinel_credentials.account_id in accounts for accounts in due.values())
+    block.set_requirements({})
+    await cluster.alpha.node.flush()
+    cluster.lead()
+    await eventually("the requirements", block.requirements, lambda found: found == due)
+
+
 async def test_parts_of_the_platform_can_not_be_disabled(
     cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
