@@ -5,9 +5,10 @@ All writes to the data and all passes happen under one lock, that of the root of
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reside.model.alpha_contract import MANAGE_BLOCKS
 from reside.model.constants import ALPHA_CONTRACT
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from reside.replica import Context, Transaction
+
+_PASSES: Final = 32
+"""Passes that one call makes side by side: a new entry takes a round trip to the sync server."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,24 @@ class UserManager:
             opened.close()
 
     async def sync(self, accounts: Iterable[str]) -> None:
-        """Make a pass for each of these accounts. The caller holds the lock."""
-        async with self.blocks() as blocks:
-            for account in accounts:
+        """Make a pass for each of these accounts, several side by side. The caller holds the lock.
+
+        Raises:
+            NotReady: a control block can't be read yet. The other passes are cancelled.
+        """
+        side_by_side = asyncio.Semaphore(_PASSES)
+
+        async def make_pass(blocks: OpenBlocks, account: str) -> None:
+            async with side_by_side:
                 await sync_user(self.data, blocks, account, self.account)
+
+        async with self.blocks() as blocks:
+            try:
+                async with asyncio.TaskGroup() as passes:
+                    for account in accounts:
+                        passes.create_task(make_pass(blocks, account))
+            except BaseExceptionGroup as failed:
+                raise failed.exceptions[0] from None
 
     async def keep(self, blocks: OpenBlocks, account: str) -> None:
         """Make a pass for an account if it has something to write."""
