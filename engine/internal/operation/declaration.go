@@ -71,6 +71,9 @@ type declaredResource struct {
 	Retain bool
 	// Replace reports whether the resource may be replaced if the provider wants that, see steady.go.
 	Replace bool
+	// Creating are properties that are added to the inputs of the call that creates the resource, and stored nowhere: its
+	// preconditions.
+	Creating map[string]any
 }
 
 // index is the index of a resource in the declaration.
@@ -110,7 +113,7 @@ func (r *declaredResource) UnmarshalJSON(text []byte) error {
 	return unmarshalMembers(text, map[string]any{
 		"type": &r.Type, "name": &r.Name, "version": &r.Version, "inputs": &r.Inputs, "secrets": &r.Secrets,
 		"parent": &r.Parent, "provider": &r.Provider, "custom": &r.Custom, "after": &r.After,
-		"retain": &r.Retain, "replace": &r.Replace,
+		"retain": &r.Retain, "replace": &r.Replace, "creating": &r.Creating,
 	})
 }
 

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pulumi/pulumi/pkg/v3/engine"
 	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
@@ -11,10 +12,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// steady wraps a factory of plugin hosts; the providers of its hosts replace only what the program allows to replace. A
-// provider asks for a replacement if it believes that an update is impossible, and the engine then deletes the resource
-// and what it contains. Any other resource is updated instead: if the update is impossible, the provider refuses it, and
-// nothing is lost.
+// steady wraps a factory of plugin hosts; the providers of its hosts do what the program says about a resource.
+//
+// They replace only what the program allows to replace. A provider asks for a replacement if it believes that an update
+// is impossible, and the engine then deletes the resource and what it contains. Any other resource is updated instead: if
+// the update is impossible, the provider refuses it, and nothing is lost.
+//
+// They create a resource with its preconditions.
 func (d *declaration) steady(base engine.HostFactory) engine.HostFactory {
 	return func(ctx context.Context, sink, status diag.Sink, debug plugin.DebugContext) (plugin.Host, error) {
 		inner, err := base(ctx, sink, status, debug)
@@ -34,30 +38,76 @@ func (h *steadyHost) Provider(
 	if err != nil {
 		return nil, err
 	}
-	return &steadyProvider{found, h.program}, nil
+	return newSteadyProvider(found, h.program), nil
 }
 
 type steadyProvider struct {
 	plugin.Provider
 	program *declaration
+
+	mutex    sync.Mutex
+	replaced map[resource.URN]bool // resources that this operation replaces
+}
+
+func newSteadyProvider(inner plugin.Provider, program *declaration) *steadyProvider {
+	return &steadyProvider{Provider: inner, program: program, replaced: map[resource.URN]bool{}}
 }
 
 func (p *steadyProvider) Diff(ctx context.Context, request plugin.DiffRequest) (plugin.DiffResponse, error) {
 	response, err := p.Provider.Diff(ctx, request)
-	if err != nil || !response.Replace() || p.program.replaces(request.URN) {
+	if err != nil || !response.Replace() {
 		return response, err
 	}
-	return asUpdate(response), nil
+	if !p.program.replaces(request.URN) {
+		return asUpdate(response), nil
+	}
+	p.mutex.Lock()
+	p.replaced[request.URN] = true
+	p.mutex.Unlock()
+	return response, nil
 }
 
-// replaces reports whether the resource may be replaced.
+// Create creates a resource with its preconditions. In a preview, what will be replaced still exists, so its provider
+// can't be asked whether it could create another one.
+func (p *steadyProvider) Create(ctx context.Context, request plugin.CreateRequest) (plugin.CreateResponse, error) {
+	p.mutex.Lock()
+	replaced := p.replaced[request.URN]
+	p.mutex.Unlock()
+	if request.Preview && replaced {
+		return plugin.CreateResponse{Properties: request.Properties, Status: resource.StatusOK}, nil
+	}
+	if declared := p.program.find(request.URN); declared != nil && len(declared.Creating) > 0 {
+		request.Properties = merged(request.Properties, resource.NewPropertyMapFromMap(declared.Creating))
+	}
+	return p.Provider.Create(ctx, request)
+}
+
+// replaces reports whether the resource may be replaced. One that is not in the program is deleted anyway.
 func (d *declaration) replaces(urn resource.URN) bool {
-	for _, each := range d.Resources {
-		if each.Name == urn.Name() && each.Type == string(urn.Type()) {
-			return each.Replace
+	declared := d.find(urn)
+	return declared != nil && declared.Replace
+}
+
+// find returns the declared resource, or nil.
+func (d *declaration) find(urn resource.URN) *declaredResource {
+	for i := range d.Resources {
+		if each := &d.Resources[i]; each.Name == urn.Name() && each.Type == string(urn.Type()) {
+			return each
 		}
 	}
-	return false // it is not in the program, so the engine deletes it anyway
+	return nil
+}
+
+// merged returns a copy of properties with those of added; objects in both are merged.
+func merged(properties, added resource.PropertyMap) resource.PropertyMap {
+	result := properties.Copy()
+	for name, value := range added {
+		if before, there := result[name]; there && before.IsObject() && value.IsObject() {
+			value = resource.NewProperty(merged(before.ObjectValue(), value.ObjectValue()))
+		}
+		result[name] = value
+	}
+	return result
 }
 
 // asUpdate returns the same difference without a replacement.

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
@@ -14,6 +15,12 @@ type asking struct {
 	plugin.Provider
 	response plugin.DiffResponse
 	err      error
+	refusal  error // of each Create
+}
+
+// Create returns the inputs as outputs.
+func (a asking) Create(_ context.Context, request plugin.CreateRequest) (plugin.CreateResponse, error) {
+	return plugin.CreateResponse{Properties: request.Properties}, a.refusal
 }
 
 func (a asking) Diff(context.Context, plugin.DiffRequest) (plugin.DiffResponse, error) {
@@ -39,7 +46,7 @@ func diffOf(t *testing.T, replace bool, urn resource.URN) plugin.DiffResponse {
 		{Type: stackType, Name: "reside-demo", Replace: true},
 		{Type: "kubernetes:apps/v1:Deployment", Name: "web", Replace: replace},
 	}}
-	found, err := (&steadyProvider{asking{response: replacement()}, program}).Diff(
+	found, err := newSteadyProvider(asking{response: replacement()}, program).Diff(
 		context.Background(), plugin.DiffRequest{URN: urn})
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +82,57 @@ func TestAResourceOfAnotherTypeIsNotTheOneOfTheProgram(t *testing.T) {
 }
 
 func TestAnErrorOfTheProviderStays(t *testing.T) {
-	provider := &steadyProvider{asking{err: errors.New("broken")}, &declaration{}}
+	provider := newSteadyProvider(asking{err: errors.New("broken")}, &declaration{})
 	if _, err := provider.Diff(context.Background(), plugin.DiffRequest{URN: webURN}); err == nil {
 		t.Error("expected the error")
+	}
+}
+
+func TestAResourceIsCreatedWithItsPreconditions(t *testing.T) {
+	program := &declaration{Resources: []declaredResource{
+		{Type: "kubernetes:apps/v1:Deployment", Name: "web", Creating: map[string]any{
+			"metadata": map[string]any{"resourceVersion": "1"},
+		}},
+	}}
+	inputs := resource.NewPropertyMapFromMap(map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}})
+	before := inputs.Copy()
+	for urn, expected := range map[resource.URN]map[string]any{
+		webURN: {"kind": "Deployment", "metadata": map[string]any{"name": "web", "resourceVersion": "1"}},
+		"urn:pulumi:demo::reside::kubernetes:apps/v1:Deployment::other": before.Mappable(),
+	} {
+		response, err := newSteadyProvider(asking{}, program).Create(
+			context.Background(), plugin.CreateRequest{URN: urn, Properties: inputs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(response.Properties.Mappable(), expected) {
+			t.Errorf("expected %v, got %v", expected, response.Properties.Mappable())
+		}
+	}
+	if !reflect.DeepEqual(inputs, before) {
+		t.Errorf("the inputs have changed: %v", inputs)
+	}
+}
+
+func TestThePreviewOfAReplacementDoesNotCreateBesideTheOldOne(t *testing.T) {
+	program := &declaration{Resources: []declaredResource{
+		{Type: "kubernetes:apps/v1:Deployment", Name: "web", Replace: true},
+	}}
+	provider := newSteadyProvider(asking{response: replacement(), refusal: errors.New("it exists")}, program)
+	create := func(preview bool) error {
+		_, err := provider.Create(context.Background(), plugin.CreateRequest{URN: webURN, Preview: preview})
+		return err
+	}
+	if create(true) == nil {
+		t.Error("expected the preview of a new resource to ask the provider")
+	}
+	if _, err := provider.Diff(context.Background(), plugin.DiffRequest{URN: webURN}); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(true); err != nil {
+		t.Error(err)
+	}
+	if create(false) == nil {
+		t.Error("expected the provider to create it")
 	}
 }

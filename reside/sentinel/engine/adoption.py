@@ -1,16 +1,17 @@
 """Refuses to adopt existing objects that are not ours, or not of this stack.
 
 The provider's create is an upsert and would take over any object silently. So before an apply each desired object is
-looked up. A live object without our managed-by label is refused, with the name of its manager. An object with our
-label, which exists after a lost state or an earlier bootstrap, is adopted, unless its label `reside.io/stack` names a
-stack of another owner. So it stays with its stack even if the volume, which knows that, is lost.
+looked up, and the create repeats what was found as a precondition: another program may be faster. A live object without
+our managed-by label is refused, with the name of its manager. An object with our label, which exists after a lost state
+or an earlier bootstrap, is adopted, unless its label `reside.io/stack` names a stack of another owner. So it stays with
+its stack even if the volume, which knows that, is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -75,10 +76,26 @@ def manager_of(live: Live) -> str:
     return str((metadata.get("labels") or {}).get(MANAGED_BY_LABEL) or "an unknown manager")
 
 
-async def check_adoption(
-    objects: Iterable[K8sObject], get_live: GetLive, is_own: Callable[[str], bool]
-) -> list[ForeignObject]:
-    """Look up all objects concurrently, and return those that must not be adopted, in the order of the objects."""
+ABSENT: Final = {"resourceVersion": "1"}
+"""Metadata with which a server-side apply creates an object, and fails if there is one: no object has this version."""
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """What a look at the live objects has found.
+
+    Attributes:
+        refused: the objects that must not be adopted, in the order of the desired ones.
+        expected: `Kind/name` → metadata that a server-side apply must contain, so that it fails if the object has been
+            created, or deleted and created anew, in the meantime.
+    """
+
+    refused: tuple[ForeignObject, ...]
+    expected: dict[str, dict[str, str]]
+
+
+async def check_adoption(objects: Iterable[K8sObject], get_live: GetLive, is_own: Callable[[str], bool]) -> Adoption:
+    """Look up all objects concurrently."""
     desired = list(objects)
     found: list[Live | None] = [None] * len(desired)
 
@@ -88,5 +105,12 @@ async def check_adoption(
     async with anyio.create_task_group() as group:
         for index in range(len(desired)):
             group.start_soon(look_up, index)
-    refused = (foreign(each, live, is_own) for each, live in zip(desired, found, strict=True))
-    return [each for each in refused if each is not None]
+    pairs = list(zip(desired, found, strict=True))
+    refused = (foreign(each, live, is_own) for each, live in pairs)
+    expected = {object_key(each): _identity(live) for each, live in pairs}
+    return Adoption(tuple(each for each in refused if each is not None), expected)
+
+
+def _identity(live: Live | None) -> dict[str, str]:
+    uid = ((live or {}).get("metadata") or {}).get("uid")
+    return dict(ABSENT) if live is None else {"uid": str(uid)} if uid else {}

@@ -43,6 +43,8 @@ class DeclaredResource(_Strict):
         retain: whether what the resource represents stays when the resource is deleted or replaced.
         replace: whether the resource may be deleted and created anew if the provider wants that for a change; else it
             is updated, and the update fails if it is impossible.
+        creating: properties that are added to the inputs of the call that creates the resource, and stored nowhere: its
+            preconditions. The command line ignores them.
     """
 
     type: str
@@ -56,6 +58,7 @@ class DeclaredResource(_Strict):
     after: tuple[int, ...]
     retain: bool
     replace: bool
+    creating: dict[str, Any]
 
     @model_validator(mode="after")
     def _secrets_are_inputs(self) -> Self:

@@ -41,9 +41,10 @@ _UNREACHABLE = re.compile(
 )
 _OUTSIDE = re.compile(
     r"exceeded quota|failed calling webhook|is forbidden: User|is being terminated|object is being deleted"
-    r"|object has been modified"
+    r"|object has been modified|uid mismatch|metadata\.uid: Invalid value"
 )
-"""Words of the API server if the reason of a refusal is not in the object."""
+"""Words of the API server if the reason of a refusal is not in the object. The last three: another program changed the
+object at the same moment, or was faster, so a precondition has failed (see `adoption`)."""
 _STILL_THERE = "timed out waiting for the condition"
 """Words of the provider if a deleted object still exists at the end of the wait. It waits for nothing else."""
 _LOCKED = re.compile(r"the stack is currently locked by")
@@ -105,7 +106,8 @@ def _object_error(complaints: Sequence[Complaint], secrets: Sequence[str]) -> En
     for complaint in about:
         if _STILL_THERE not in complaint.message:
             kind = ApplyBlocked if _OUTSIDE.search(complaint.message) else ApplyRejected
-            cure = f"; {REPLACE_CURE}" if _IMMUTABLE.search(complaint.message) else ""
+            forbidden = kind is ApplyRejected and _IMMUTABLE.search(complaint.message)
+            cure = f"; {REPLACE_CURE}" if forbidden else ""
             return kind(_short(complaint.message, secrets) + cure, complaint.object)
     return DeletionPending(frozenset(str(complaint.object) for complaint in about)) if about else None
 

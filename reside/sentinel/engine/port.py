@@ -29,12 +29,15 @@ class StackSpec:
     Attributes:
         name: the name of the stack.
         objects: complete objects; Secrets have their values, so the repr does not show them.
+        expected: `Kind/name` of an object that is not in the stack yet → metadata that the create must contain, so that
+            it fails if another program was faster (see `adoption`).
         released: `Kind/name` of objects that the stack gives to another one: they are forgotten, and not deleted.
     """
 
     name: str
     objects: tuple[K8sObject, ...] = field(repr=False)
     released: frozenset[str] = frozenset()
+    expected: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reside.model.applied import as_applied, token
 from reside.model.constants import REPLACE_ANNOTATION
+from reside.model.stacks import object_key
 from reside.sentinel.engine.declaration import NONE, STACK_TYPE, Declaration, DeclaredResource
 from reside.sentinel.engine.settings import PROJECT
 from reside.sentinel.objects.identity import is_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reside.model.stacks import K8sObject
 
@@ -46,8 +47,21 @@ class ProviderSettings:
     context: str | None = None
 
 
-def declare_stack(name: str, objects: Iterable[K8sObject], provider: ProviderSettings) -> Declaration:
-    """Return the declaration of a stack that contains exactly `objects`."""
+def declare_stack(
+    name: str,
+    objects: Iterable[K8sObject],
+    provider: ProviderSettings,
+    expected: Mapping[str, Mapping[str, str]] | None = None,
+) -> Declaration:
+    """Return the declaration of a stack that contains exactly `objects`.
+
+    Args:
+        name: the name of the stack.
+        objects: its objects.
+        provider: their provider.
+        expected: see `StackSpec`.
+    """
+    known = expected or {}
     applied = [as_applied(each, provider.namespace) for each in objects]
     parts = [each for each in applied if each["kind"] not in _WORKLOADS]
     workloads = [each for each in applied if each["kind"] in _WORKLOADS]
@@ -58,8 +72,8 @@ def declare_stack(name: str, objects: Iterable[K8sObject], provider: ProviderSet
             _resource(
                 "pulumi:providers:kubernetes", "kubernetes", _inputs(provider), version=provider.version, parent=_STACK
             ),
-            *(_object(each, provider.version) for each in parts),
-            *(_object(each, provider.version, after) for each in workloads),
+            *(_object(each, provider.version, known.get(object_key(each))) for each in parts),
+            *(_object(each, provider.version, known.get(object_key(each)), after) for each in workloads),
         )
     )
 
@@ -84,7 +98,9 @@ def may_be_replaced(obj: K8sObject) -> bool:
     return not is_kept(obj) and (obj.get("kind") == "Job" or annotations.get(REPLACE_ANNOTATION) == "true")
 
 
-def _object(applied: K8sObject, version: str, after: Sequence[int] = ()) -> DeclaredResource:
+def _object(
+    applied: K8sObject, version: str, expected: Mapping[str, str] | None, after: Sequence[int] = ()
+) -> DeclaredResource:
     inputs = {name: value for name, value in applied.items() if value is not None}
     return _resource(
         token(applied),
@@ -97,6 +113,7 @@ def _object(applied: K8sObject, version: str, after: Sequence[int] = ()) -> Decl
         after=after,
         retain=is_kept(applied),
         replace=may_be_replaced(applied),
+        creating={"metadata": dict(expected)} if expected else {},
     )
 
 
@@ -113,6 +130,7 @@ def _resource(
     after: Sequence[int] = (),
     retain: bool = False,
     replace: bool = True,
+    creating: dict[str, Any] | None = None,
 ) -> DeclaredResource:
     return DeclaredResource(
         type=kind,
@@ -126,4 +144,5 @@ def _resource(
         after=tuple(after),
         retain=retain,
         replace=replace,
+        creating=creating or {},
     )

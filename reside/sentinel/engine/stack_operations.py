@@ -133,7 +133,7 @@ class StackOperation(Operation):
 
     def _declared(self) -> Declaration:
         provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
-        return declare_stack(self._stack.name, self._stack.objects, provider)
+        return declare_stack(self._stack.name, self._stack.objects, provider, self._stack.expected)
 
     def _run_program(self, arguments: list[str], reader: EventReader, *, guarded: bool) -> CommandResult:
         """Run a command with the declaration of the stack; its events go to the reader."""

@@ -132,7 +132,7 @@ class Applier:
         if self._still_waits(stack.name, stack.revision):
             return True
         self._refuse_teardown()
-        await self._context.check_adoption(stack, reading.objects)
+        expected = await self._context.check_adoption(stack, reading.objects)
         async with self._context.stack_lock(stack.name):
             await self._context.lease.check()
             objects = stack.keys()
@@ -148,7 +148,7 @@ class Applier:
                 self._reporter.touch(stack.name)
                 try:
                     with APPLY_SECONDS.time(), step("apply a stack", stack.traceparent, {"reside.stack": stack.name}):
-                        spec = StackSpec(stack.name, reading.objects, frozenset(moved))
+                        spec = StackSpec(stack.name, reading.objects, frozenset(moved), expected)
                         done = await self._context.engine.apply(spec)
                 except DeletionPending as pending:
                     stored = guard.store.stacks[stack.name].after_apply(stack)

@@ -10,7 +10,7 @@ from reside.jazz import JazzError
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import InvalidInput, NotReady
 from reside.model.permissions import PermissionRef
-from reside.model.stacks import OBJECTS
+from reside.model.stacks import OBJECTS, object_key
 from reside.policy import rules
 from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
 from reside.sentinel.engine import check_adoption
@@ -143,19 +143,24 @@ class TermContext:
                 "entry in `desired` to remove them"
             )
 
-    async def check_adoption(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> None:
+    async def check_adoption(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> dict[str, dict[str, str]]:
         """Check that no object of the stack exists already as an object that is not ours, or of another owner's stack.
 
         Args:
             stack: the stack.
             objects: its objects, with the values of secret references.
 
+        Returns:
+            the preconditions of the objects that the stack does not hold yet (`StackSpec.expected`).
+
         Raises:
             ForeignObjects: such objects exist.
         """
+        stored = self.guard.store.stacks.get(stack.name)
+        held = stored.held() if stored else frozenset[str]()
 
         async def live(obj: K8sObject) -> K8sObject | None:
-            return await self.guard.api.get(f"{obj['kind']}/{obj['metadata']['name']}")
+            return await self.guard.api.get(object_key(obj))
 
         def is_own(name: str) -> bool:
             if name == stack.name or self.owner(name) == stack.owner:
@@ -163,5 +168,7 @@ class TermContext:
             entry = self.entry(name)  # of a stack that was removed after the object moved from it
             return entry is not None and entry.by == stack.owner
 
-        if refused := await check_adoption(objects, live, is_own):
-            raise ForeignObjects("; ".join(str(refusal) for refusal in refused))
+        found = await check_adoption(objects, live, is_own)
+        if found.refused:
+            raise ForeignObjects("; ".join(str(refusal) for refusal in found.refused))
+        return {key: identity for key, identity in found.expected.items() if key not in held}

@@ -12,14 +12,17 @@ from integration.engine.running import PASSPHRASE, Bench, actions, new_bench, se
 from support.sentinel import config_map, workload
 
 from reside.sentinel.engine import (
+    ApplyBlocked,
     ApplyConflict,
     ApplyRejected,
     EngineBroken,
     EngineError,
     EngineUnavailable,
     PulumiEngine,
+    StackSpec,
     check_adoption,
 )
+from reside.sentinel.engine.adoption import ABSENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,10 +149,36 @@ async def test_a_foreign_object_is_refused_with_its_manager_and_ours_is_not(benc
         return json.loads(text) if text.strip() else None
 
     wanted = [config_map("ours"), config_map("theirs"), config_map("new")]
-    refused = await check_adoption(wanted, get_live, lambda name: name == "demo")
-    assert [refusal.object for refusal in refused] == ["ConfigMap/theirs"]
-    assert "delete it, or give it the label" in str(refused[0])
-    assert refused[0].manager == "somebody"
+    found = await check_adoption(wanted, get_live, lambda name: name == "demo")
+    assert [refusal.object for refusal in found.refused] == ["ConfigMap/theirs"]
+    assert "delete it, or give it the label" in str(found.refused[0])
+    assert found.refused[0].manager == "somebody"
+
+
+async def test_a_create_fails_if_another_program_is_faster(cluster: ClusterInfo, tmp_path: Path) -> None:
+    """Between the look at an object and its create. The object of the other program stays as it is."""
+
+    def wanted(name: str, **identity: str) -> StackSpec:
+        return StackSpec("demo", (config_map(name, x="1"),), expected={f"ConfigMap/{name}": identity})
+
+    async with new_bench(cluster, tmp_path) as bench:
+        bench.kubectl("create", "configmap", "theirs", "--from-literal=a=b")
+        theirs = bench.live("ConfigMap/theirs")
+        assert theirs is not None
+        for identity in (ABSENT, {"uid": "4b1ed8f5-0000-0000-0000-000000000000"}):
+            with pytest.raises(ApplyBlocked):
+                await bench.engine.apply(wanted("theirs", **identity))
+            assert bench.live("ConfigMap/theirs") == theirs
+        with pytest.raises(ApplyBlocked):
+            await bench.engine.apply(wanted("gone", uid=theirs["metadata"]["uid"]))
+        assert bench.live("ConfigMap/gone") is None
+        assert actions(await bench.engine.apply(wanted("new", **ABSENT))) == {"ConfigMap/new": "create"}
+        assert actions(await bench.engine.apply(stack(config_map("new", x="1")))) == {"ConfigMap/new": "same"}
+        found = bench.live("ConfigMap/new")
+        assert found is not None
+        async with new_bench(cluster, tmp_path / "second", namespace=bench.namespace) as second:
+            await second.engine.apply(wanted("new", uid=found["metadata"]["uid"]))
+            assert actions(await second.engine.apply(stack(config_map("new", x="1")))) == {"ConfigMap/new": "same"}
 
 
 async def test_secret_values_are_nowhere_on_disk_nor_in_errors_and_results(bench: Bench) -> None:

@@ -110,8 +110,27 @@ async def test_check_adoption_looks_at_every_object_and_keeps_their_order() -> N
     async def get_live(desired: dict[str, Any]) -> dict[str, Any] | None:
         return None if desired["metadata"]["name"] == "b" else live(None, somebody="2026-01-01")
 
-    refused = await check_adoption(desired, get_live, is_own)
-    assert [refusal.object for refusal in refused] == ["ConfigMap/a", "ConfigMap/c"]
+    found = await check_adoption(desired, get_live, is_own)
+    assert [refusal.object for refusal in found.refused] == ["ConfigMap/a", "ConfigMap/c"]
+
+
+@pytest.mark.anyio
+async def test_the_create_of_an_object_repeats_what_was_found() -> None:
+    async def get_live(desired: dict[str, Any]) -> dict[str, Any] | None:
+        if desired["metadata"]["name"] == "new":
+            return None
+        return {"metadata": {"name": "old", "uid": "u1", "labels": LABELS}}
+
+    desired = [{**DESIRED, "metadata": {"name": name}} for name in ("old", "new")]
+    found = await check_adoption(desired, get_live, is_own)
+    assert found.refused == ()
+    assert found.expected == {"ConfigMap/old": {"uid": "u1"}, "ConfigMap/new": {"resourceVersion": "1"}}
+    declared = declare_stack("demo", desired, ProviderSettings("4.25.0", "ns"), found.expected).resources
+    assert [each.creating for each in declared[2:]] == [
+        {"metadata": {"uid": "u1"}},
+        {"metadata": {"resourceVersion": "1"}},
+    ]
+    assert all("uid" not in each.inputs["metadata"] for each in declared[2:])
 
 
 def test_the_declaration_names_stack_provider_and_what_workloads_come_after() -> None:

@@ -139,6 +139,21 @@ def test_each_end_is_one_error(code: int, complaints: list[Complaint], stderr: s
     assert type(diagnose(code, complaints, stderr, ())) is kind
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes',
+        'Operation cannot be fulfilled on configmaps "a": uid mismatch: the provided object specified uid u1',
+        'ConfigMap "a" is invalid: metadata.uid: Invalid value: "u1": field is immutable',
+    ],
+)
+def test_a_create_that_another_program_was_faster_than_is_tried_again(refusal: str) -> None:
+    error = diagnose(255, [Complaint(None, "update failed"), Complaint("ConfigMap/a", refusal)], "", ())
+    assert isinstance(error, ApplyBlocked)
+    assert error.object == "ConfigMap/a"
+    assert "reside.io/replace" not in error.message
+
+
 def test_a_conflict_names_object_manager_and_fields() -> None:
     error = diagnose(255, [Complaint(None, "update failed"), Complaint("ConfigMap/a", CONFLICT)], "", ())
     assert isinstance(error, ApplyConflict)

@@ -120,8 +120,9 @@ class FakeTermContext:
         if self.refusal is not None:
             raise self.refusal
 
-    async def check_adoption(self, *_: Any) -> None:
+    async def check_adoption(self, *_: Any) -> dict[str, dict[str, str]]:
         """Find no conflicting owner."""
+        return {}
 
     def check_held(self, _: DesiredStack) -> None:
         """Find no other holder, unless another stack was faster."""
