@@ -18,6 +18,7 @@ from reside.model.sentinel_data import CONFIRMED_UIDS, HELD_OBJECTS, HELD_REASON
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract.access import confirmed_uids
+from reside.sentinel.errors import ClusterRefused
 from reside.sentinel.store.prune_record import PruneRecord, read_record, write_record
 from reside.sentinel.term.prune_plan import WINDOW_S, PruneState, plan
 
@@ -120,9 +121,14 @@ class Pruner:
             _log.info(
                 "deleting object that is in no stack", object=unknown.object, confirmed=unknown in found.confirmed
             )
-            if unknown in found.allowed:
-                self._store(PruneRecord(self._record.established, (*self._recent(), time.time())))
-            await self._context.guard.api.delete(unknown.object, uid=unknown.uid)
+            before = self._record
+            if unknown in found.allowed:  # counted first: a process that ends at each deletion deletes no more
+                self._store(PruneRecord(before.established, (*self._recent(), time.time())))
+            try:
+                await self._context.guard.api.delete(unknown.object, uid=unknown.uid)
+            except ClusterRefused:
+                self._store(before)
+                raise
         if found.confirmed and not found.held and not self._record.established:
             self._store(PruneRecord(established=True))
 

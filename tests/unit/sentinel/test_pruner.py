@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.eventually import eventually
 
 from reside.common.workqueue import WorkQueue
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, TEARDOWN_MARKER
@@ -15,6 +16,7 @@ from reside.model.kinds import KINDS
 from reside.model.stacks import DesiredStack
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.contract.desired_stacks import Rights
+from reside.sentinel.errors import ClusterRefused
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.store.prune_record import PruneRecord, read_record, write_record
 from reside.sentinel.store.stacks import StackStore, StoredStack
@@ -67,6 +69,7 @@ class FakeTerm:
 
     def __init__(self, folder: Path, *, careful: bool = False) -> None:
         self.deleted: list[str] = []
+        self.refusals: list[Exception] = []
         self.cache = ObjectCache()
         for kind in KINDS:
             self.cache.replace(kind, [])
@@ -105,6 +108,8 @@ class FakeTerm:
 
     async def _delete(self, key: str, uid: str) -> None:
         assert uid == key
+        if self.refusals:
+            raise self.refusals.pop()
         self.deleted.append(key)
         self.cache.note("DELETED", seen(key))
 
@@ -204,6 +209,21 @@ async def test_deletions_of_the_last_minutes_count_after_a_restart(tmp_path: Pat
     write_record(term.store.prune_record, PruneRecord(established=True, deleted=(0.0, 1.0, 2.0, 3.0)))
     async with term.running():
         assert len(term.deleted) == 6
+
+
+async def test_a_deletion_that_the_cluster_refuses_is_tried_again_and_not_counted(tmp_path: Path) -> None:
+    """The object may have been replaced at the same moment."""
+    term = FakeTerm(tmp_path)
+    term.store.save(a_stack())
+    term.refusals = [ClusterRefused("the uid has changed", 409)]
+    term.appear("ConfigMap/stray")
+    async with term.running() as pruner:
+        assert term.deleted == []
+        record = read_record(term.store.prune_record)
+        assert record is not None
+        assert record.deleted == ()
+        pruner.wake()
+        await eventually("the deletion", lambda: term.deleted, lambda found: found == ["ConfigMap/stray"])
 
 
 async def test_a_damaged_record_counts_as_that_of_an_empty_volume(tmp_path: Path) -> None:
