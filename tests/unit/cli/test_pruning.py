@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typer.main import get_command
+
+from reside.cli.main import command
 from reside.cli.pruning import HeldObjects
 
 
@@ -19,3 +22,8 @@ def test_objects_and_reasons_are_shown() -> None:
 
 def test_a_sentinel_that_never_held_anything_holds_nothing() -> None:
     assert HeldObjects.parse({}).uids == {}
+
+
+def test_the_command_is_part_of_cluster() -> None:
+    cluster = get_command(command(["cluster"])).commands["cluster"]  # type: ignore[attr-defined] # it is a group
+    assert "prune" in cluster.commands
