@@ -13,7 +13,7 @@ from support.cluster_picture import blocks_of
 from reside.alpha.granting.due import due_grants, due_requirements, with_direct_grants
 from reside.alpha.stacks.rollout import UP
 from reside.model.constants import ALPHA_ID
-from reside.model.sentinel_data import preview_prefix
+from reside.model.sentinel_data import request_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
@@ -204,7 +204,7 @@ def _unfinished_request(seen: SeenRequest, picture: Picture) -> Iterator[str]:
     }
     if seen.holds_name and name not in others:
         yield f"{what} is finished, and holds the name {name}"
-    if any(key.startswith(preview_prefix(request.id)) for key in picture.previewed):
+    if any(request_of(key) == request.id for key in picture.previewed):
         yield f"{what} is finished, and is previewed"
 
 

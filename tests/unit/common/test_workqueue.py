@@ -235,8 +235,9 @@ async def test_a_bug_stops_its_key_only_which_is_counted_and_handled_again(bug: 
         queue.add("good")
         await queue.wait_idle()
         await queue.drain()
-    assert attempts == {"bad": 3, "good": 2}
-    assert bugs == ["test"] * 3
+    assert attempts["good"] == 2
+    assert attempts["bad"] >= 3, "it may be tried again before the queue is drained"
+    assert bugs == ["test"] * attempts["bad"]
 
 
 @pytest.mark.usefixtures("quickly")
