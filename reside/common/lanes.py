@@ -4,9 +4,9 @@ A key says only that something about it changed; its handler reads the current s
 the number of lanes is limited. A key that is added several times while it waits is handled once; one that is added
 while it is handled is handled again afterwards. A failure delays a key with back-off; another `add` ends the delay.
 
-A key that was added is *fresh*; one that waits because it failed is a *retry*. Fresh keys are handled first, and
-retries never take the last lane. So keys that fail again and again, however slowly, don't delay a change. Each call
-costs O(log n) for n waiting keys.
+A key that was added is *fresh*; one that waits because it failed is a *retry*. Fresh keys are handled first, urgent
+ones before the others, and retries never take the last lane. So keys that fail again and again, however slowly, don't
+delay a change. Each call costs O(log n) for n waiting keys.
 """
 
 from __future__ import annotations
@@ -44,11 +44,13 @@ class Lanes:
         limit: number of lanes: keys that are handled in parallel.
         backoff: pauses after failures.
         draw: returns a random number from 0 to 1 for the jitter of each pause.
+        urgent: returns whether a key is handled before other fresh ones.
     """
 
     limit: int
     backoff: Backoff
     draw: Callable[[], float] = random.random
+    urgent: Callable[[str], bool] = lambda _: False
     waiting: dict[str, Waiting] = field(default_factory=dict)
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
@@ -57,8 +59,8 @@ class Lanes:
     """Key that was added while it is handled → time when it is due again."""
     _times: list[tuple[float, int, str]] = field(default_factory=list)
     """Heap of the times at which waiting keys become due. An entry is outdated if `waiting` has another time."""
-    _due: tuple[dict[str, None], dict[str, None]] = field(default_factory=lambda: ({}, {}))
-    """The keys that are due, in the order in which they became due: fresh ones and retries."""
+    _due: tuple[dict[str, None], dict[str, None], dict[str, None]] = field(default_factory=lambda: ({}, {}, {}))
+    """The keys that are due, in the order in which they became due: urgent ones, other fresh ones, and retries."""
     _fresh: int = 0
     """Number of fresh keys that wait."""
     _numbers: Iterator[int] = field(default_factory=count)
@@ -76,9 +78,9 @@ class Lanes:
         """Return the next key to handle and mark it as running; None if no key is due or no lane is free."""
         self._become_due(now)
         free = self.limit - len(self.running)
-        fresh, retries = self._due
-        if free > 0 and fresh:
-            key = next(iter(fresh))
+        urgent, fresh, retries = self._due
+        if free > 0 and (urgent or fresh):
+            key = next(iter(urgent or fresh))
         elif (free > 1 or (free and self.limit == 1)) and retries:
             key = next(iter(retries))
         else:
@@ -133,22 +135,27 @@ class Lanes:
         heappush(self._times, (entry.due, next(self._numbers), key))
         if len(self._times) > _OUTDATED_PER_KEY * len(self.waiting) + _FEW:
             later = [(entry.due, next(self._numbers), key) for key, entry in self.waiting.items()]
-            self._times = sorted(each for each in later if each[2] not in self._due[self.waiting[each[2]].retry])
+            self._times = sorted(each for each in later if each[2] not in self._place(each[2]))
 
     def _forget(self, key: str) -> None:
         before = self.waiting.pop(key, None)
         if before is not None:
             self._fresh -= not before.retry
-            self._due[before.retry].pop(key, None)
+            self._place(key, before).pop(key, None)
 
     def _become_due(self, now: float) -> None:
         """Move the keys that are due by now out of the heap, and drop its outdated entries."""
         while self._times:
             due, _, key = self._times[0]
             entry = self.waiting.get(key)
-            is_current = entry is not None and entry.due == due and key not in self._due[entry.retry]
+            is_current = entry is not None and entry.due == due and key not in self._place(key)
             if is_current and due > now:
                 return
             heappop(self._times)
-            if entry is not None and is_current:
-                self._due[entry.retry][key] = None
+            if is_current:
+                self._place(key)[key] = None
+
+    def _place(self, key: str, entry: Waiting | None = None) -> dict[str, None]:
+        """Return the keys among which a waiting key is once it is due."""
+        is_retry = (entry or self.waiting[key]).retry
+        return self._due[2 if is_retry else 0 if self.urgent(key) else 1]

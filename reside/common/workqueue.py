@@ -79,6 +79,7 @@ class WorkQueue:
         workers: number of keys that are handled in parallel.
         backoff: pauses after failures.
         judge: returns what to do after an error of the handler.
+        urgent: returns whether a key is handled before others that did not fail.
         attempts: consecutive failures after which a key waits for a change, unless the error is transient; None: no
             limit.
     """
@@ -91,13 +92,14 @@ class WorkQueue:
         workers: int,
         backoff: Backoff,
         judge: Callable[[Exception], Verdict] = judge,
+        urgent: Callable[[str], bool] = lambda _: False,
         attempts: int | None = None,
     ) -> None:
         self._name = name
         self._handler = handler
         self._judge = judge
         self._attempts = attempts
-        self._lanes = Lanes(workers, backoff)
+        self._lanes = Lanes(workers, backoff, urgent=urgent)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -149,6 +151,7 @@ class WorkQueue:
             now = self._now()  # one time for both: a key that becomes due between them would wait for ever
             key = None if self._draining else self._lanes.take(now)
             if key is not None:
+                self._update_idle()
                 tasks.create_task(self._handle(key), name=f"{self._name} {key}")
                 continue
             try:
@@ -193,6 +196,9 @@ class WorkQueue:
 
     def _update(self) -> None:
         self._changed.set()
+        self._update_idle()
+
+    def _update_idle(self) -> None:
         if self._lanes.idle:
             self._idle.set()
         else:

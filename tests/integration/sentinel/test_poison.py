@@ -59,6 +59,7 @@ async def test_no_declaration_stops_the_others(setup: Setup) -> None:
         for name in ("half", "deep", "large", "many", "huge-number", "teardown", "entry-0", "entry-2", "secret"):
             assert (await alpha.report(name, lambda now: now.get("error")))["error"]
         preview = await alpha.ask("good", "good", config_map("good", x="2"))
+        assert (preview["error"], preview["violations"]) == (None, [])
         assert [change["action"] for change in preview["changes"]] == ["update"]
         assert await alpha.applied(await alpha.declare("zz", config_map("zz", x="1")))
         del sentinel

@@ -28,12 +28,13 @@ async def test_a_fresh_change_does_not_wait_for_what_is_stuck(cluster: ClusterIn
     async with setup.running():
         alpha = await setup.alpha()
         for number in range(_STUCK):
-            stack = await alpha.declare(f"stuck-{number}", held(f"stuck-{number}", f"stuck-{number}"))
+            name = f"stuck-{number}"
+            stack = await alpha.declare(name, held(name, name), config_map(f"kept-{number}", name, x="1"))
         await alpha.applied(stack)
         for number in range(_UNREADABLE):
             alpha.desired.set(f"unread-{number}", Credentials.generate().account_id)
         for number in range(_STUCK):
-            await alpha.declare(f"stuck-{number}")
+            await alpha.declare(f"stuck-{number}", config_map(f"kept-{number}", f"stuck-{number}", x="1"))
         await alpha.report("stuck-0", lambda now: "deletionTimestamp" in json.dumps(now.get("ConfigMap/stuck-0")))
         report = await alpha.applied(await alpha.declare("fresh", config_map("fresh", "fresh", x="1")))
         assert report["error"] is None
@@ -54,4 +55,4 @@ async def test_a_fresh_change_does_not_wait_for_what_is_stuck(cluster: ClusterIn
 
 async def _settled(alpha: Any) -> bool:
     reports = [await alpha.node.load_map(alpha.reports[f"stuck-{number}"]) for number in range(_STUCK)]
-    return all(report.get("revision") and "ConfigMap/" not in str(report.as_dict()) for report in reports)
+    return all(report.get("revision") and "ConfigMap/stuck" not in str(report.as_dict()) for report in reports)

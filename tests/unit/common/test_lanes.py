@@ -117,6 +117,17 @@ def test_fresh_keys_go_before_retries() -> None:
     assert queue.take(2.0) == "failing"
 
 
+def test_urgent_keys_go_first_unless_they_fail() -> None:
+    queue = Lanes(1, Backoff(first=1.0, longest=4.0), urgent=lambda key: key == "platform")
+    for key in ("a", "b", "platform"):
+        queue.add(key)
+    assert queue.take(0) == "platform"
+    queue.failed("platform", 0)
+    assert [queue.take(9.0), queue.done("a"), queue.take(9.0)] == ["a", None, "b"]
+    queue.done("b")
+    assert queue.take(9.0) == "platform"
+
+
 def test_retries_never_hold_the_last_lane() -> None:
     queue = lanes(limit=3)
     for key in ("a", "b", "c"):

@@ -177,6 +177,31 @@ async def test_a_delayed_key_is_handled_when_it_is_due() -> None:
     assert loop.time() - added_at >= 0.05
 
 
+async def test_a_queue_is_not_idle_while_a_retry_is_handled() -> None:
+    again, may_end = asyncio.Event(), asyncio.Event()
+    attempts = 0
+
+    async def handle(_key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise NotReady("later")
+        again.set()
+        await may_end.wait()
+
+    queue = queue_of(handle)
+    queue.add("a")
+    async with running(queue):
+        await again.wait()
+        assert not queue.idle
+        waiting = asyncio.create_task(queue.wait_idle())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        may_end.set()
+        await waiting
+
+
 async def test_draining_ends_what_runs_and_begins_nothing() -> None:
     begun, may_end, handled = asyncio.Event(), asyncio.Event(), []
 
