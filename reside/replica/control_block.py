@@ -56,11 +56,12 @@ class ControlBlock:
         self._foreign: dict[str, CoId] = {}
         self._keys: dict[str, dict[str, None]] = {}
         self._changed_accounts: set[str] = set()
-        self._is_listing_read = False
+        self._listing = permissions.track()
+        self._unread: set[str] = set()
         self._refreshing = asyncio.Lock()
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._subscribe(root, self._notify)
-        self._subscribe(permissions, self._listing_changed)
+        self._subscribe(permissions, self._notify)
 
     @classmethod
     async def load(cls, node: Node, control_block_id: str) -> ControlBlock:
@@ -182,28 +183,29 @@ class ControlBlock:
             whether all are loaded; the log says which are not. The next call tries those again.
         """
         async with self._refreshing:
-            if not self._is_listing_read:
-                self._is_listing_read = True
-                for key in list(self._permissions):
-                    await self.refresh_entry(key)
-            return self._is_listing_read
+            self._unread |= self._listing.take()
+            for key in list(self._unread):
+                if await self.refresh_entry(key):
+                    self._unread.discard(key)
+            return not self._unread
 
-    async def refresh_entry(self, key: str) -> None:
-        """Load a permission if it was added or replaced."""
+    async def refresh_entry(self, key: str) -> bool:
+        """Load a permission if it was added or replaced; return whether there is nothing left to load."""
         value = self._permissions.get(key)
         if not isinstance(value, str) or self._known(key) or self._foreign.get(key) == value:
-            return
+            return True
         try:
             entry = await self._node.load_map(CoId(value))
         except (ValueNotFound, JazzTimeout, WrongKind) as error:
-            self._is_listing_read = False  # it may be there later
+            self._unread.add(key)  # it may be there later
             _log.warning("permission can't be loaded", control_block=self.id, key=key, error=str(error))
-            return
+            return False
         if _owned_alike(entry, self.root):
             self._add(key, entry)
         else:
             self._foreign[key] = entry.id
             _log.warning("permission of another group is ignored", control_block=self.id, key=key, entry=entry.id)
+        return True
 
     async def set_expected(self, ref: PermissionRef, grant: Grant) -> None:
         """Write the expected grant of a permission, if it differs; create the entry if it does not exist.
@@ -279,10 +281,6 @@ class ControlBlock:
     def _subscribe(self, value: CoMap, listener: Callable[[], None]) -> None:
         if value.id not in self._subscriptions:
             self._subscriptions[value.id] = value.on_change(lambda _: listener())
-
-    def _listing_changed(self) -> None:
-        self._is_listing_read = False
-        self._notify()
 
     def _entry_changed(self, account: str) -> None:
         self._changed_accounts.add(account)
