@@ -62,6 +62,11 @@ def load_request_by_name(name: str) -> str:
     return f"load-request.by-name.{name}"
 
 
+def request_group_of_account(account: str) -> str:
+    """Return the name of the look-up of the group that owns the load requests of a client."""
+    return f"request-group.of-account.{account}"
+
+
 def load_turn_of_replica(number: int) -> str:
     """Return the name of the look-up of the load request that was approved last for the replica with this id."""
     return f"load-turn.of-replica.{number}"

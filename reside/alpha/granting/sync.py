@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Refs = dict[int, set[PermissionRef]]
 """Id of the granting replica → permissions."""
 _REF_LENGTH: Final = 3
+_MEMBER_LENGTH: Final = 4
+_IS_RECORD: Final = "isRecord"
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,22 @@ async def _written(alpha: Alpha, grantee: Grantee) -> Refs:
     record = await alpha.node.find_unique_map(alpha.data.replicas_group.id, record_of(account))
     if record is None or not record:
         return {} if replica is None else grants_ever_expected(replica)
-    return {int(number): set(_refs(account, listed)) for number, listed in record.items() if listed}
+    return read_record(account, record.as_dict())
+
+
+def read_record(account: str, members: Mapping[str, Any]) -> Refs:
+    """Return the entries that a record names. Pure.
+
+    Each is a member, so that a change writes one entry. A record of an earlier release has a list for each granting
+    replica, which the first change of the record replaces.
+    """
+    found: Refs = {}
+    for key, value in members.items():
+        if isinstance(value, list) and key.isdecimal():
+            found.setdefault(int(key), set()).update(_refs(account, value))
+        elif isinstance(value, list) and len(value) == _MEMBER_LENGTH and isinstance(value[0], int):
+            found.setdefault(value[0], set()).update(_refs(account, [value[1:]]))
+    return {number: refs for number, refs in found.items() if refs}
 
 
 def _refs(account: str, listed: Any) -> Iterable[PermissionRef]:
@@ -170,13 +187,11 @@ def _refs(account: str, listed: Any) -> Iterable[PermissionRef]:
 
 
 def _set_record(record: CoMap, refs: Refs) -> None:
-    members = {str(number): _listed(found) for number, found in refs.items()}
-    members |= {number: [] for number in record if number not in members}
-    record.update({number: listed for number, listed in members.items() if record.get(number) != listed})
-
-
-def _listed(refs: Iterable[PermissionRef]) -> list[list[str | None]]:
-    return [[ref.contract, ref.name, ref.instance_id] for ref in sorted(refs, key=lambda ref: ref.key)]
+    members: dict[str, Any] = {_IS_RECORD: True}  # a record that names nothing is not the one of an earlier release
+    for number, found in refs.items():
+        members |= {f"{number}:{ref.key}": [number, ref.contract, ref.name, ref.instance_id] for ref in found}
+    new = {key: value for key, value in members.items() if key not in record}
+    record.update(new, unset=[key for key in record if key not in members])
 
 
 def _union(one: Refs, other: Refs) -> Refs:

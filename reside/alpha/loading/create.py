@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reside.alpha.data import AlphaData
     from reside.alpha.records import RequestRecord
     from reside.alpha.state import Alpha
-    from reside.jazz import CoMap, Node
+    from reside.jazz import CoMap, Group, Node
 
 
 async def create_request(alpha: Alpha, spec_id: str, client: str) -> RequestRecord:
@@ -82,11 +82,8 @@ async def _create(data: AlphaData, spec_id: str, spec: LoadRequestSpec, client: 
 
 
 async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpec, client: str) -> CoMap:
-    """Create the request's map in a group of its own, whose readers are the client and all readers of load requests."""
-    group = data.node.create_group(f"load request {number}")
-    await group.extend(data.requests_group, "reader")
-    if client != data.node.account_id:
-        await group.add_member(AccountId(client), "reader")
+    """Create the request's map in the group of the client's requests."""
+    group = await _group_of(data, client)
     members = {
         "id": number,
         "status": "validating",
@@ -101,3 +98,20 @@ async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpe
         TRACEPARENT: current(),
     }
     return group.create_map({key: value for key, value in members.items() if value is not None})
+
+
+async def _group_of(data: AlphaData, client: str) -> Group:
+    """Return the group of a client's requests; its readers are the client and all readers of load requests.
+
+    A group for each request would have the same members, and take more space than anything else of a load.
+    """
+    name = lookup.request_group_of_account(client)
+    known = await lookups.find(data, name)
+    if known is not None:
+        return await data.node.load_group(known)
+    group = data.node.create_group(f"load requests of {client}")
+    await group.extend(data.requests_group, "reader")
+    if client != data.node.account_id:
+        await group.add_member(AccountId(client), "reader")
+    await lookups.set_target(data, name, group.id)
+    return group

@@ -360,3 +360,15 @@ async def test_a_requester_reads_its_own_request_and_others_do_not(cluster: Alph
         await eventually(
             f"the status {status}", lambda seen=seen: seen.get("status"), lambda found, status=status: found == status
         )
+
+
+async def test_the_requests_of_a_client_share_a_group_that_no_other_client_reads(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    await push_greeter(servers)
+    numbers = [await admin.create("examples/greeter:v1") for _ in range(2)]
+    maps = [(await records.find_request(cluster.alpha.data, number)).map for number in numbers]
+    assert maps[0].group.id == maps[1].group.id
+    assert maps[0].group.role_of(admin.credentials.account_id) == "reader"
+    other = await cluster.client("other")
+    assert maps[0].group.role_of(other.credentials.account_id) is None

@@ -15,6 +15,7 @@ from reside.alpha.granting.due import (
     grants_ever_expected,
     with_direct_grants,
 )
+from reside.alpha.granting.sync import read_record
 from reside.model.entities import DirectGrant, DirectGrantStatus, GrantedPermission, ReplicaChoice, Requirement
 from reside.model.permissions import Grant, PermissionRef
 
@@ -120,3 +121,15 @@ def test_the_super_admin_gets_six_permissions_and_not_every_control_block() -> N
     names = {order.permission for order in super_admin_orders("co_zMe")}
     assert len(names) == 6
     assert "rcb:manage:all" not in names
+
+
+def test_a_record_names_entries_by_members_and_in_an_earlier_release_by_lists() -> None:
+    ref, other = PermissionRef("co_zA", GREETING, "greet"), PermissionRef("co_zA", GREETING, "greet:room", "blue")
+    members = {
+        "isRecord": True,
+        f"3:{ref.key}": [3, ref.contract, ref.name, None],
+        "4": [[other.contract, other.name, "blue"], ["malformed"]],
+        "5": [],
+        "malformed": [1, 2],
+    }
+    assert read_record("co_zA", members) == {3: {ref}, 4: {other}}
