@@ -90,10 +90,10 @@ async def find_replica(data: AlphaData, number: int) -> ReplicaRecord | None:
     return None if target is None else await read_replica(data, target)
 
 
-async def find_active(data: AlphaData, number: int) -> ReplicaRecord | None:
-    """Read the replica with this id and its active versions; None if it does not exist."""
+async def find_active(data: AlphaData, number: int, *, also: Collection[int] = ()) -> ReplicaRecord | None:
+    """Read the replica with this id and its active versions; None if it does not exist. See `read_active`."""
     target = await lookups.find(data, lookup.replica_by_id(number))
-    return None if target is None else await read_active(data, target)
+    return None if target is None else await read_active(data, target, also=also)
 
 
 async def all_replicas(data: AlphaData) -> list[ReplicaRecord]:

@@ -56,7 +56,7 @@ async def abort(alpha: Alpha, number: int, version: int) -> Replica:
         Conflict: the version is not the canary.
     """
     async with alpha.transaction() as tx:
-        record = await find(alpha, number)
+        record = await find(alpha, number, also=[version])
         replica = record.value
         if replica.canary == version:
             stage_abort(tx, record)

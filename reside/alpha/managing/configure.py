@@ -15,19 +15,21 @@ from reside.model.constants import SYSTEM_IDS
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
     from reside.model.entities import Replica
 
 
-async def find(alpha: Alpha, number: int) -> ReplicaRecord:
-    """Read the replica with this id.
+async def find(alpha: Alpha, number: int, *, also: Collection[int] = ()) -> ReplicaRecord:
+    """Read the replica with this id and its active versions, and those with the ids in `also`.
 
     Raises:
         InvalidInput: it does not exist.
         Conflict: it is being deleted.
     """
-    record = await records.find_active(alpha.data, number)
+    record = await records.find_active(alpha.data, number, also=also)
     if record is None:
         raise InvalidInput(f"replica {number} does not exist: see `reside replica list`")
     if record.value.deletion is not None:
