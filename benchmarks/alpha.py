@@ -119,9 +119,9 @@ def memory_mib(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
-def database_kib(folder: Path) -> float:
-    """Return the size of the used pages of Jazz's database."""
-    with sqlite3.connect(f"file:{folder / 'jazz' / 'jazz.sqlite'}?mode=ro", uri=True) as database:
+def used_kib(folder: Path) -> float:
+    """Return the size of the used pages of the Jazz database in a folder."""
+    with sqlite3.connect(f"file:{folder / 'jazz.sqlite'}?mode=ro", uri=True) as database:
         pages, free, size = (
             database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
         )
@@ -233,14 +233,14 @@ async def measure(servers: Servers, row: Row, *, loads: int, idle_s: float) -> N
             await running.settled()
             row.settled_s, row.start_cpu_s = time.monotonic() - running.began, cpu_s(running.pid)
             await asyncio.sleep(1.0)
-            size, before = database_kib(servers.folder), [cpu_s(pid) for pid in (running.pid, jazz, etcd)]
+            size, before = used_kib(servers.folder / "jazz"), [cpu_s(pid) for pid in (running.pid, jazz, etcd)]
             for image in images[1:]:
                 row.loads.append(await load(admin, image))
             await running.settled()
             used = [1000 * (cpu_s(pid) - b) / loads for pid, b in zip((running.pid, jazz, etcd), before, strict=True)]
             row.alpha_ms, row.jazz_ms, row.etcd_ms = used
             await asyncio.sleep(7.0)  # the sync server erases deleted values
-            row.growth_kib = (database_kib(servers.folder) - size) / loads
+            row.growth_kib = (used_kib(servers.folder / "jazz") - size) / loads
         await running.settled()
         began, idle = time.monotonic(), cpu_s(running.pid)
         await asyncio.sleep(idle_s)

@@ -29,8 +29,10 @@ from reside.alpha.lookups import Reservation
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.state import Alpha
+from reside.alpha.versions import index_versions
 from reside.jazz import Credentials, Node
 from reside.model import constants, lookup
+from reside.model.alpha_contract import DEPENDANTS_LISTED
 from reside.model.manifest import ContractManifest
 from reside.replica import ReplicaSettings
 from reside.replica.transactions import Transaction
@@ -108,11 +110,19 @@ async def populate(servers: Servers, *, replicas: int, requests: int) -> None:
         for number in range(have, replicas):
             record = await _replica(bulk, number)
             await reconcile_replica(bulk, blocks, record)
+        await _upgrade(bulk)
         listed = bulk.data.requests.as_list()
         for first in range(len(listed), requests, _GROUP_OF):
             await _finished_requests(bulk, first, min(_GROUP_OF, requests - first))
         await alpha.node.flush(timeout=120.0)
         blocks.close()
+
+
+async def _upgrade(alpha: Alpha) -> None:
+    """Index the versions of replicas that an earlier release has written, as its first leader would."""
+    for co_id in alpha.data.replicas.as_list():
+        await index_versions(alpha.data, await records.read_outline(alpha.data, co_id))
+    alpha.data.root.set(DEPENDANTS_LISTED, True)
 
 
 async def _replica(alpha: Alpha, index: int) -> records.ReplicaRecord:
@@ -153,6 +163,7 @@ async def _replica(alpha: Alpha, index: int) -> records.ReplicaRecord:
     data.replicas_by_account.set(account, number)
     data.replicas.append(made.id)
     lookups.confirm_id(data, Reservation("", "nextReplica"), number)
+    await index_versions(data, await records.read_outline(data, made.id))
     return await records.read_replica(data, made.id)
 
 
