@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from reside.model.constants import TEARDOWN_MARKER
 from reside.model.kinds import KINDS, Kind
-from reside.sentinel.objects.identity import live_key, split_key
+from reside.sentinel.objects.identity import live_key, split_key, stack_of
+from reside.sentinel.objects.index import KeyIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +25,7 @@ class ObjectCache:
 
     def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
         self._objects: dict[str, K8sObject] = {}
+        self._by_stack = KeyIndex()
         self._missing = {kind.kind for kind in kinds}
         self._listeners: list[Callable[[str, K8sObject | None, K8sObject | None], None]] = []
         self._listed: list[Callable[[Kind], None]] = []
@@ -43,6 +45,10 @@ class ObjectCache:
     def get(self, key: str) -> K8sObject | None:
         """Return the live object; None if there is none with our label."""
         return self._objects.get(key)
+
+    def of_stack(self, stack: str) -> frozenset[str]:
+        """Return the keys of the live objects whose label names a stack."""
+        return self._by_stack.keys(stack)
 
     def is_listed(self, key: str) -> bool:
         """Return whether the key's kind has been listed, so that an object absent from the cache does not exist."""
@@ -77,6 +83,7 @@ class ObjectCache:
 
     def _put(self, key: str, live: K8sObject | None, last: K8sObject | None = None) -> None:
         before = self._objects.get(key)
+        self._index(key, before, live)
         if live is None:
             self._objects.pop(key, None)
             before = last or before  # the event carries the last state, which may be newer than ours
@@ -84,3 +91,10 @@ class ObjectCache:
             self._objects[key] = live
         for listener in list(self._listeners):
             listener(key, before, live)
+
+    def _index(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
+        old, new = (None if seen is None else stack_of(seen) for seen in (before, live))
+        if old != new and old is not None:
+            self._by_stack.discard(old, key)
+        if old != new and new is not None:
+            self._by_stack.add(new, key)

@@ -50,6 +50,7 @@ class PodCache:
 
     def __init__(self) -> None:
         self._pods: dict[str, _Pod] = {}
+        self._workloads: dict[str, Counter[str]] = {}
         self._unready: set[str] = set()
         self._probes: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
@@ -68,7 +69,7 @@ class PodCache:
 
     def workloads_of(self, stack: str) -> set[str]:
         """Return the workloads of a stack that have pods."""
-        return {pod.workload for pod in self._pods.values() if pod.stack == stack}
+        return set(self._workloads.get(stack, ()))
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Call `listener` with the stack's name at every change; return a function that unsubscribes it."""
@@ -119,6 +120,12 @@ class PodCache:
             self._notify(stack)
 
     def _count(self, pod: _Pod, difference: int) -> None:
+        of_stack = self._workloads.setdefault(pod.stack, Counter())
+        of_stack[pod.workload] += difference
+        if not of_stack[pod.workload]:
+            del of_stack[pod.workload]
+        if not of_stack:
+            del self._workloads[pod.stack]
         self._counts[pod.workload] += difference
         if not self._counts[pod.workload]:
             del self._counts[pod.workload]

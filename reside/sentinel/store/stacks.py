@@ -16,6 +16,7 @@ import structlog
 from reside.common.files import write_private
 from reside.model.errors import InvalidInput, NotReady
 from reside.model.stacks import DesiredStack, K8sObject, object_key
+from reside.sentinel.objects.index import KeyIndex
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,12 +89,16 @@ class StackStore:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.prune_record = folder.parent / "prune.json"
         self.stacks: dict[str, StoredStack] = {}
+        self._held = KeyIndex()
         self.load()
 
     def load(self) -> None:
         """Read all files again, because another Sentinel may have written them."""
         found = [_read(path) for path in sorted(self._folder.glob("*.json"))]
         self.stacks = {stored.name: stored for stored in found if stored is not None}
+        self._held = KeyIndex()
+        for name, stored in self.stacks.items():
+            self._held.put(name, stored.held())
 
     def save(self, stored: StoredStack) -> None:
         """Store a stack; in memory even if the volume can't be written.
@@ -102,6 +107,7 @@ class StackStore:
             NotReady: the volume can't be written.
         """
         self.stacks[stored.name] = stored
+        self._held.put(stored.name, stored.held())
         document = {
             "name": stored.name,
             "owner": stored.owner,
@@ -125,13 +131,14 @@ class StackStore:
         except OSError as error:
             raise _unwritable(path, error) from error
         self.stacks.pop(name, None)
+        self._held.put(name, ())
 
     def holder(self, key: str) -> str | None:
         """Return the name of the stack that holds the object `Kind/name`.
 
         A stack holds an object from the moment its apply begins until it is deleted, whether the apply succeeds or not.
         """
-        return next((stored.name for stored in self.stacks.values() if key in stored.held()), None)
+        return min(self._held.names(key), default=None)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"

@@ -11,6 +11,7 @@ from reside.jazz import ValueDeleted
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.errors import fault_text, judge
 from reside.sentinel.objects.identity import stack_of
+from reside.sentinel.objects.index import KeyIndex
 from reside.sentinel.term.pod_counts import PodCounts
 from reside.sentinel.term.reports import Fault, StackState, compose, difference, says_more
 
@@ -37,6 +38,7 @@ class Reporter:
         self.desired: dict[str, DesiredStack] = {}
         """The latest desired stacks that could be read, by name."""
         self.faults: dict[str, Fault] = {}
+        self._holders = KeyIndex()
         self._attempts: dict[str, int] = {}
         self._written: dict[str, float] = {}
         self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
@@ -60,6 +62,7 @@ class Reporter:
     def set_desired(self, stack: DesiredStack) -> None:
         """Note a desired stack that was read."""
         self.desired[stack.name] = stack
+        self._holders.put(stack.name, stack.keys())
         self.touch(stack.name)
 
     def fail(self, name: str, error: Exception) -> None:
@@ -80,6 +83,7 @@ class Reporter:
     def remove(self, name: str) -> None:
         """Note that a stack was removed."""
         self.desired.pop(name, None)
+        self._holders.put(name, ())
         self.faults.pop(name, None)
         self._attempts.pop(name, None)
         self.touch(name)
@@ -90,8 +94,7 @@ class Reporter:
 
     def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         labelled = {stack_of(seen) for seen in (before, live) if seen is not None}
-        holders = {stack.name for stack in self.desired.values() if key in stack.keys()}  # noqa: SIM118 - no dict
-        for name in labelled | holders | {self._context.guard.store.holder(key)}:
+        for name in labelled | self._holders.names(key) | {self._context.guard.store.holder(key)}:
             if name is not None and self._known(name):
                 self.touch(name)
 
@@ -105,7 +108,7 @@ class Reporter:
             self.touch(name)
 
     def _known(self, name: str) -> bool:
-        return name in self.known() or name in self._context.guard.store.stacks
+        return name in self.desired or name in self.faults or name in self._context.guard.store.stacks
 
     async def _write(self, name: str) -> None:
         reports = self._context.data.reports
@@ -115,20 +118,7 @@ class Reporter:
                 reports.delete(name)
                 await self._destroy_earlier(name)
             return
-        guard = self._context.guard
-        report = compose(
-            StackState(
-                name=name,
-                desired=self.desired.get(name),
-                stored=guard.store.stacks.get(name),
-                fault=self.faults.get(name),
-                problems=guard.repairer.problems,
-                live=guard.cache.objects,
-                pods=await self._pod_counts.of_stack(name),
-                pod_problem=guard.pods.problem,
-            )
-        )
-        document = report.document()
+        document = compose(await self._state(name)).document()
         target = await self._load(reports.get(name))
         if target is None:
             reports.set(name, self._context.data.readers.create_map(document).id)
@@ -149,6 +139,23 @@ class Reporter:
         target.update(to_set)
         for member in to_delete:
             target.delete(member)
+
+    async def _state(self, name: str) -> StackState:
+        """Return what a stack's report is composed from, without the objects of other stacks."""
+        guard, stored = self._context.guard, self._context.guard.store.stacks.get(name)
+        pods = await self._pod_counts.of_stack(name)
+        held = frozenset() if stored is None else stored.keys()
+        keys = self._holders.keys(name) | held | guard.cache.of_stack(name) | pods.keys()
+        return StackState(
+            name=name,
+            desired=self.desired.get(name),
+            stored=stored,
+            fault=self.faults.get(name),
+            problems=guard.repairer.problems,
+            live={key: live for key in keys if (live := guard.cache.get(key)) is not None},
+            pods=pods,
+            pod_problem=guard.pods.problem,
+        )
 
     def _pause_s(self, name: str, target: CoMap, to_set: dict[str, Any], to_delete: list[str]) -> float:
         """Return for how long a change of times alone waits for others; 0 if the change is written now."""
