@@ -114,7 +114,8 @@ class Lanes:
         failures = self.failures[key] = self.failures.get(key, 0) + 1
         pause = (backoff or self.backoff).pause(failures, self.draw())
         self._end(key)
-        if key not in self.waiting:
+        added = self.waiting.get(key)
+        if added is None or added.due > now + pause:
             self._wait(key, Waiting(now + pause, retry=True))
         return pause
 

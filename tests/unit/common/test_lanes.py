@@ -69,6 +69,17 @@ def test_a_change_while_a_key_is_handled_does_not_wait_for_a_later_time() -> Non
     assert queue.take(0) == "a/1"
 
 
+def test_a_key_that_fails_is_retried_before_a_later_time_for_which_it_was_added() -> None:
+    """39b18eb: a load request that expires in a day was not retried before."""
+    queue = lanes()
+    queue.add("a/1")
+    assert queue.take(0) == "a/1"
+    queue.add("a/1", due=3600.0)
+    pause = queue.failed("a/1", 0.0)
+    assert queue.next_due(0.0) == pause
+    assert queue.take(pause) == "a/1"
+
+
 def test_a_failed_key_is_delayed_with_growing_pauses_up_to_a_limit() -> None:
     queue = lanes()
     queue.add("a/1")
