@@ -18,7 +18,7 @@ from reside.alpha import open_requests, previews, records
 from reside.alpha.following import Changes, FirstPasses
 from reside.alpha.granting.blocks import Blocks
 from reside.alpha.granting.sync import Grantee, sync_grants
-from reside.alpha.loading import again
+from reside.alpha.loading import again, create
 from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
 from reside.alpha.lock_access import leadership
@@ -248,6 +248,7 @@ class Loop:
         self._counted.note(number, request.status if request.is_open else None)
         if request.status == "validating":
             self._open.add(number)
+            await create.complete(self._alpha, record)
             with _step("validate a load request", request):
                 await validate(self._alpha, number)
             return

@@ -64,21 +64,40 @@ async def read_spec(node: Node, spec_id: str, client: str) -> LoadRequestSpec:
     return records.parse(LoadRequestSpec, written, f"in {spec_id}")
 
 
+async def complete(alpha: Alpha, record: RequestRecord) -> None:
+    """List a request whose creator died after it had added the request to the index of open ones."""
+    spec_id = str(record.map["wish"])
+    if await lookups.find(alpha.data, lookup.load_request_by_spec(spec_id)) is None:
+        async with alpha.transaction() as tx:
+            await tx.run_exclusively(lambda: _list(alpha.data, record.value.id, spec_id, record.map.id))
+
+
 async def _create(data: AlphaData, spec_id: str, spec: LoadRequestSpec, client: str) -> str:
-    """Create the request's map unless an earlier call created it, and return its id."""
-    reservation = Reservation(spec_id, "nextLoadRequest")
+    """Create the request's map unless an earlier call created it, and return its id.
+
+    Once the request is in the index of open ones, the leader does the rest (`complete`). Before, nobody sees it.
+    """
     target = await lookups.find(data, lookup.load_request_by_spec(spec_id))
     if target is None:
-        number = await lookups.reserve_id(data, lookup.load_request_by_id, reservation)
+        number = await lookups.reserve_id(data, lookup.load_request_by_id, _reservation(spec_id))
         target = await lookups.find(data, lookup.load_request_by_id(number))
         if target is None:
             target = (await _make(data, number, spec_id, spec, client)).id
             await lookups.set_target(data, lookup.load_request_by_id(number), target)
-        lookups.add_once(data.requests, target)
         await open_requests.add(data.node, data.root, number, target)
-        lookups.confirm_id(data, reservation, number)
-        await lookups.set_target(data, lookup.load_request_by_spec(spec_id), target)
+        await _list(data, number, spec_id, target)
     return target
+
+
+def _reservation(spec_id: str) -> Reservation:
+    return Reservation(spec_id, "nextLoadRequest")
+
+
+async def _list(data: AlphaData, number: int, spec_id: str, target: str) -> None:
+    """List a request, and let its spec point to it, which is written last. The caller holds Alpha's lock."""
+    lookups.add_once(data.requests, target)
+    lookups.confirm_id(data, _reservation(spec_id), number)
+    await lookups.set_target(data, lookup.load_request_by_spec(spec_id), target)
 
 
 async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpec, client: str) -> CoMap:
