@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from support.cluster_picture import blocks_of
 
-from reside.alpha.granting.due import due_grants, due_requirements, with_direct_grants
+from reside.alpha.active_versions import providers
+from reside.alpha.granting.due import due_grants, due_requirements, holding, with_direct_grants
 from reside.alpha.stacks.rollout import UP
 from reside.model.constants import ALPHA_ID
 from reside.model.sentinel_data import request_of
@@ -171,11 +172,15 @@ def _index(picture: Picture) -> Iterator[str]:
 
 
 def _listings(picture: Picture) -> Iterator[str]:
-    """Yield look-ups of providers that list other replicas than those that serve."""
+    """Yield look-ups that list other replicas than those that serve a contract, or not all that require a replica."""
     for identity, listed in picture.providers.items():
         serving = {seen.map for seen in picture.replicas if identity in _served(seen)}
         if set(listed) != serving or len(listed) != len(serving):
             yield f"the look-up of {identity} lists {listed}, and {serving} serve it"
+    for seen in picture.replicas:
+        requiring = {other.map for other in picture.replicas if seen.value.id in providers(holding(other.value))}
+        if not requiring <= set(seen.dependants):
+            yield f"the look-up of the dependants of {seen.value.name} lists {seen.dependants}, not {requiring}"
 
 
 def _served(seen: SeenReplica) -> set[str]:

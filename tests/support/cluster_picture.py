@@ -73,6 +73,7 @@ class SeenReplica:
         desired: its desired stack, as it is declared.
         rendered: its desired stack, as it is rendered now.
         has_secret: whether its agent secret is still in Jazz.
+        dependants: the replicas that the look-up of its dependants lists.
     """
 
     map: str
@@ -85,6 +86,7 @@ class SeenReplica:
     desired: DesiredStack | None
     rendered: DesiredStack
     has_secret: bool
+    dependants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,7 @@ async def _replica(alpha: Alpha, record: records.ReplicaRecord) -> SeenReplica:
         await alpha.sentinel.read_desired(replica.name),
         await render_replica(alpha, replica),
         await _has_secret(alpha, replica),
+        tuple(await lookups.find_all(data, lookup.dependants_of_replica(replica.id))),
     )
 
 
