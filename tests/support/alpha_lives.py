@@ -420,7 +420,7 @@ class Life:
                 points.is_counting = True
 
     def _cut(self) -> None:
-        self.wire.is_cut = True
+        self.wire.is_cut = self.node.gate.is_closed = True
 
     async def bury(self, *, keep: bool) -> None:
         """Remove a dead life: deliver its writes or lose those that were not acknowledged, then end its locks."""

@@ -340,6 +340,10 @@ class _Grant(_Decision):
     name = "grant"
     is_call = True
 
+    async def prepare(self, life: Life) -> None:
+        with suppress(Conflict):
+            await self.revoke(life, self.order())
+
     async def act(self, life: Life, subject: None) -> None:
         await self.grant(life, self.order())
 
