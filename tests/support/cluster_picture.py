@@ -129,6 +129,7 @@ class History:
         replicas: those that exist or existed, by id.
         replica_maps, request_maps: id → id of the map.
         finished: maps of requests that were seen finished; a picture may leave them out.
+        gone: ids of replicas that nothing named any more; a picture may leave them out.
         digests: image, as it is requested → the digest that was pushed.
     """
 
@@ -136,11 +137,12 @@ class History:
     replica_maps: dict[int, str] = field(default_factory=dict)
     request_maps: dict[int, str] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
     digests: dict[str, str] = field(default_factory=dict)
 
 
 async def take_picture(alpha: Alpha, history: History, *, whole: bool = True) -> Picture:
-    """Read everything through a node of Alpha; unless it is to be whole, without the requests that were finished."""
+    """Read everything through a node of Alpha; unless it is to be whole, without what was finished or gone before."""
     data = alpha.data
     maps = await alpha.sentinel.open()
     replicas = tuple([await _replica(alpha, record) for record in await records.all_replicas(data)])
@@ -148,7 +150,7 @@ async def take_picture(alpha: Alpha, history: History, *, whole: bool = True) ->
     read = [await records.read_request(data, co_id) for co_id in data.requests.as_list() if co_id not in left_out]
     requests = [await _request(data, record) for record in read]
     known = {co_id: await data.node.load_map(co_id) for co_id in data.contracts.as_list()}
-    listed = {seen.value.id for seen in replicas}
+    absent = history.replicas.keys() - {seen.value.id for seen in replicas} - (set() if whole else history.gone)
     rcb = alpha.context.rcb
     await rcb.refresh()
     return Picture(
@@ -168,7 +170,7 @@ async def take_picture(alpha: Alpha, history: History, *, whole: bool = True) ->
         },
         declared=tuple(maps.desired),
         previewed=tuple(maps.previews),
-        gone=tuple([trace async for trace in _traces(data, history, listed)]),
+        gone=tuple([trace async for trace in _traces(data, history, absent)]),
     )
 
 
@@ -223,26 +225,33 @@ async def _has_secret(alpha: Alpha, replica: Replica) -> bool:
         return False
 
 
-async def _traces(data: AlphaData, history: History, listed: set[int]) -> AsyncIterator[str]:
+async def _traces(data: AlphaData, history: History, absent: set[int]) -> AsyncIterator[str]:
     """Yield what still names replicas that are gone."""
-    for number, replica in history.replicas.items():
-        if number in listed:
-            continue
-        where = history.replica_maps[number]
-        for name in (lookup.replica_by_id(number), lookup.rcb_by_id(number)):
-            if await lookups.find(data, name) is not None:
-                yield f"{name} of a deleted replica"
-        if await lookups.find(data, lookup.replica_by_name(replica.name)) == where:
-            yield f"the name {replica.name} of a deleted replica"
-        if where in await lookups.find_all(data, lookup.replicas_by_identity(replica.identity)):
-            yield f"the identity of the deleted replica {replica.name}"
-        if replica.account in data.replicas_by_account:
-            yield f"the account of the deleted replica {replica.name}"
-        if replica.control_block in data.blocks.as_list():
-            yield f"the control block of the deleted replica {replica.name}"
-        group = (await data.node.load_map(replica.control_block)).group
-        if group.role_of(replica.account) is not None:
-            yield f"the role of the deleted replica {replica.name} in its control block"
+    for number in absent:
+        found = [trace async for trace in _traces_of(data, number, history)]
+        if not found:
+            history.gone.add(number)
+        for trace in found:
+            yield trace
+
+
+async def _traces_of(data: AlphaData, number: int, history: History) -> AsyncIterator[str]:
+    """Yield what still names a replica that is gone."""
+    replica, where = history.replicas[number], history.replica_maps[number]
+    for name in (lookup.replica_by_id(number), lookup.rcb_by_id(number)):
+        if await lookups.find(data, name) is not None:
+            yield f"{name} of a deleted replica"
+    if await lookups.find(data, lookup.replica_by_name(replica.name)) == where:
+        yield f"the name {replica.name} of a deleted replica"
+    if where in await lookups.find_all(data, lookup.replicas_by_identity(replica.identity)):
+        yield f"the identity of the deleted replica {replica.name}"
+    if replica.account in data.replicas_by_account:
+        yield f"the account of the deleted replica {replica.name}"
+    if replica.control_block in data.blocks.as_list():
+        yield f"the control block of the deleted replica {replica.name}"
+    group = (await data.node.load_map(replica.control_block)).group
+    if group.role_of(replica.account) is not None:
+        yield f"the role of the deleted replica {replica.name} in its control block"
 
 
 def blocks_of(picture: Picture) -> dict[int, Block]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(1200)]
 
-PER_WORLD = 100
+PER_WORLD = 50
 """Interleavings of one cluster; one that has seen more has much content."""
 
 
