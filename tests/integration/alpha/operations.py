@@ -376,6 +376,10 @@ class _StepOfGrant(_Decision):
 
     async def prepare(self, life: Life) -> None:
         for order in self.orders():
+            with suppress(Conflict):
+                await self.revoke(life, order)
+        await self.act(life, None)
+        for order in self.orders():
             await self.grant(life, order)
 
     async def act(self, life: Life, subject: None) -> None:
@@ -390,7 +394,8 @@ class _StepOfRevocation(_StepOfGrant):
     name = "permission step, revoked"
 
     async def prepare(self, life: Life) -> None:
-        await super().prepare(life)
+        for order in self.orders():
+            await self.grant(life, order)
         await self.act(life, None)
         for order in self.orders():
             await self.revoke(life, order)
