@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from reside.jazz.disk.database import SqliteStore
 
 _EVICT_BEYOND: Final = 512
-"""Unused values are evicted only if more values than this have come since the last eviction."""
-_EVICT_SHARE: Final = 4
-"""Of many values, they are evicted when this part of their number has come."""
+"""Unused values are evicted only if more values than this are in memory."""
 
 
 class Runtime:
@@ -242,7 +240,7 @@ class Runtime:
 
     @property
     def _has_too_many(self) -> bool:
-        """Whether to evict unused values: enough have come since the last eviction."""
+        """Whether to evict unused values: the number of values in memory doubled since the last eviction."""
         return len(self._store.cores) > self._evict_beyond
 
     def _evict(self) -> None:
@@ -252,8 +250,7 @@ class Runtime:
         self._store.drop(evicted)
         for core in evicted:
             self._exchange.forget(core)
-        kept = len(self._store.cores)
-        self._evict_beyond = kept + max(_EVICT_BEYOND, kept // _EVICT_SHARE)
+        self._evict_beyond = max(_EVICT_BEYOND, 2 * len(self._store.cores))
 
     def _changed(self, core: Core) -> None:
         self._schedule_save(core)

@@ -18,8 +18,6 @@ from reside.jazz.wire.encoding import b58encode, quote_cipher, stable_json
 from reside.jazz.wire.merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
-_SHORT_LOG, _SHORT_LOG_CHARACTERS = 8, 16_384
-"""The hash of a log with so many transactions and characters at most is not kept."""
 MAX_TIME: Final = 2**53
 """The latest time in ms that is written here; JavaScript can't represent every greater integer."""
 _TIME_LIMIT: Final = 2**64
@@ -105,53 +103,48 @@ class SessionLog:
     acknowledged: int = 0
     stored: int = 0
     checkpoints: dict[int, str] = field(default_factory=dict)
-    _hasher: Any = None
+    _hasher: Any = field(default_factory=blake3)
     _since_checkpoint: int = 0
 
     def append_verified(self, batch: Sequence[Transaction], signature: str, signer_id: str) -> bool:
         """Append a batch if `signature` is valid for the extended log; otherwise change nothing and return False."""
-        hasher = self._hash().copy()
+        hasher = self._hasher.copy()
         try:
             hasher.update("".join(canonical(batch)).encode())
         except UnicodeEncodeError:
             return False
         if not verify(signature, _signed_text(hasher), signer_id):
             return False
+        self._hasher = hasher
         self.transactions.extend(batch)
-        self._keep(hasher)
         self.signature, self.signed_count = signature, len(self.transactions)
         self._count(sum([len(transaction.payload) for transaction in batch]))
         return True
 
     def append_stored(self, parts: Sequence[tuple[Sequence[Transaction], str]], signer_id: str) -> bool:
         """Fill an empty log with signed batches; return whether the last signature, which covers all, is valid."""
-        hasher = self._hash()
         for batch, signature in parts:
             try:
-                hasher.update("".join(canonical(batch)).encode())
+                self._hasher.update("".join(canonical(batch)).encode())
             except UnicodeEncodeError:
                 return False
             self.transactions.extend(batch)
             self.signature, self.signed_count = signature, len(self.transactions)
             self._count(sum(len(transaction.payload) for transaction in batch))
-        self._keep(hasher)
-        return self.signature is not None and verify(self.signature, _signed_text(hasher), signer_id)
+        return self.signature is not None and verify(self.signature, _signed_text(self._hasher), signer_id)
 
     def append_own(self, transaction: Transaction) -> None:
         """Append this node's own transaction; call `sign` before it is sent."""
-        hasher = self._hash()
-        hasher.update("".join(canonical([transaction])).encode())
+        self._hasher.update("".join(canonical([transaction])).encode())
         self.transactions.append(transaction)
-        self._hasher = hasher
 
     def sign(self, agent: Agent) -> None:
         """Sign the transactions that were appended since the last signature."""
         if self.signed_count == len(self.transactions):
             return
         size = sum(len(transaction.payload) for transaction in self.transactions[self.signed_count :])
-        self.signature, self.signed_count = agent.sign(_signed_text(self._hash())), len(self.transactions)
+        self.signature, self.signed_count = agent.sign(_signed_text(self._hasher)), len(self.transactions)
         self._count(size)
-        self._keep(self._hasher)
 
     def pieces(self, start: int) -> list[tuple[int, int, str]]:
         """Return the log from `start` in verifiable pieces (start, end, signature), cut at the checkpoints."""
@@ -166,18 +159,6 @@ class SessionLog:
                 found.append((start, end, signature))
             start = end
         return found
-
-    def _hash(self) -> Any:
-        """Return the hash of the log."""
-        if self._hasher is None:
-            self._hasher = blake3("".join(canonical(self.transactions)).encode())
-        return self._hasher
-
-    def _keep(self, hasher: Any) -> None:
-        """Keep the hash of a long log. That of a short one is computed again: it takes more memory than most logs."""
-        characters = sum(len(transaction.payload) for transaction in self.transactions[: _SHORT_LOG + 1])
-        is_short = len(self.transactions) <= _SHORT_LOG and characters <= _SHORT_LOG_CHARACTERS
-        self._hasher = None if is_short else hasher
 
     def _count(self, characters: int) -> None:
         self._since_checkpoint += characters
