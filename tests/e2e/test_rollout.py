@@ -35,16 +35,26 @@ def load_caller(platform: Platform) -> None:
         platform.load(platform.build("examples/replicas/caller", "v1"))
 
 
+def other_image(platform: Platform) -> str:
+    """Return the image of the greeter that runs not now; its calls tell which one it is."""
+    answer = anyio.run(call_greeter, platform, credentials(platform, "caller"))["version"]
+    folder = {1: "examples/replicas/greeter-v2", 2: "examples/replicas/greeter"}[answer]
+    return platform.build(folder, f"v{3 - answer}")
+
+
 def test_no_call_fails_while_the_greeter_changes_version(platform: Platform) -> None:
-    image = platform.build("examples/replicas/greeter-v2", "v2")
     load_caller(platform)
-    greeter = str(platform.replicas()["greeter"]["id"])
+    row = platform.replicas()["greeter"]
+    image, new = other_image(platform), str(row["version"] + 1)
 
     async def scenario() -> list[str]:
         async with steady_calls(platform, a_second=20) as outcome:
-            await in_thread(platform.load, image, "--replica-id", greeter)
+            await in_thread(platform.load, image, "--replica-id", str(row["id"]))
             await eventually(
-                "the end of version 1", lambda: in_thread(pods, platform), lambda found: set(found) == {"2"}, within=90
+                "the end of the old version",
+                lambda: in_thread(pods, platform),
+                lambda found: set(found) == {new},
+                within=90,
             )
         return outcome.failures + ([] if outcome.versions == {1, 2} else [f"answered: {outcome.versions}"])
 
@@ -64,9 +74,7 @@ def test_no_call_fails_while_a_canary_is_aborted_and_another_one_promoted(platfo
     load_caller(platform)
     row = platform.replicas()["greeter"]
     current = row["version"]
-    answer = anyio.run(call_greeter, platform, credentials(platform, "caller"))["version"]
-    folder = {1: "examples/replicas/greeter-v2", 2: "examples/replicas/greeter"}[answer]
-    canary = (platform.build(folder, f"v{3 - answer}"), "--replica-id", str(row["id"]), "--canary", "50")
+    canary = (other_image(platform), "--replica-id", str(row["id"]), "--canary", "50")
 
     async def have(*versions: int) -> None:
         wanted = sorted(str(version) for version in versions)

@@ -12,11 +12,15 @@ from support.traces import Received, receiver, recording
 from reside.alpha import records
 from reside.common import tracing
 from reside.common.traceparent import TRACEPARENT, parse
+from reside.model.lookup import TARGET
 from reside.model.sentinel_data import stack_map
 from reside.model.stacks import DesiredStack
 
 if TYPE_CHECKING:
     from support.alpha_cluster import AlphaCluster, Client, Servers
+
+    from reside.alpha.data import AlphaData
+    from reside.jazz import CoMap
 
 pytestmark = pytest.mark.anyio
 
@@ -54,8 +58,7 @@ async def test_a_load_is_one_trace_from_the_client_to_the_declared_stack(
     data = cluster.alpha.data
     stored = (await records.find_request(data, number)).map[TRACEPARENT]
     assert parse(stored) == stored
-    found = await data.node.find_unique_map(data.stacks_group.id, stack_map("greeter"))
-    assert found is not None
+    found = await stack_of_greeter(data)
     assert str(found[TRACEPARENT]).split("-")[1] == trace
     declared = DesiredStack.parse(found.as_dict())
     assert declared.revision == found["revision"] == DesiredStack("greeter", declared.owner, declared.objects).revision
@@ -71,8 +74,7 @@ async def test_later_changes_and_loads_do_not_belong_to_the_trace_of_a_load(
     await admin.approve_latest(number)
     await cluster.has_status("greeter", "running")
     data = cluster.alpha.data
-    found = await data.node.find_unique_map(data.stacks_group.id, stack_map("greeter"))
-    assert found is not None
+    found = await stack_of_greeter(data)
     assert found[TRACEPARENT] == parent, "passed on, although nothing is recorded"
     before = found["revision"]
     await admin.call("scale-replica", {"replica": (await cluster.replica("greeter")).id, "pods": 2})
@@ -85,6 +87,13 @@ async def test_later_changes_and_loads_do_not_belong_to_the_trace_of_a_load(
     await push_greeter(servers, version=2)
     untraced = (await admin.load("examples/greeter:v2")).id
     assert TRACEPARENT not in (await records.find_request(data, untraced)).map
+
+
+async def stack_of_greeter(data: AlphaData) -> CoMap:
+    """Return the map of the greeter's desired stack, to which the unique map points."""
+    pointer = await data.node.find_unique_map(data.stacks_group.id, stack_map("greeter"))
+    assert pointer is not None
+    return await data.node.load_map(str(pointer[TARGET]))
 
 
 def name_of(span: Received | None) -> str | None:

@@ -55,13 +55,13 @@ async def test_no_declaration_stops_the_others(setup: Setup) -> None:
         references = {SECRET_REFERENCES_ANNOTATION: json.dumps({"v": alpha.group.create_map({"value": HALF}).id})}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata("s", "secret", **references)}
         await alpha.declare("secret", secret)
-        assert (await alpha.applied(await alpha.declare("good", config_map("good", x="1"))))["error"] is None
+        assert (await alpha.applied(await alpha.declare("good", config_map("good", "good", x="1"))))["error"] is None
         for name in ("half", "deep", "large", "many", "huge-number", "teardown", "entry-0", "entry-2", "secret"):
             assert (await alpha.report(name, lambda now: now.get("error")))["error"]
-        preview = await alpha.ask("good", "good", config_map("good", x="2"))
+        preview = await alpha.ask("good", "good", config_map("good", "good", x="2"))
         assert (preview["error"], preview["violations"]) == (None, [])
         assert [change["action"] for change in preview["changes"]] == ["update"]
-        assert await alpha.applied(await alpha.declare("zz", config_map("zz", x="1")))
+        assert await alpha.applied(await alpha.declare("zz", config_map("zz", "zz", x="1")))
         del sentinel
     async with asyncio.timeout(120), setup.running():
-        assert await alpha.applied(await alpha.declare("good", config_map("good", x="3")))
+        assert await alpha.applied(await alpha.declare("good", config_map("good", "good", x="3")))
