@@ -171,6 +171,10 @@ class ControlBlock:
         is_current = permission.current is not None and permission.current.granted
         return is_current and revocation is not None and at < revocation.at
 
+    def grantees(self) -> list[str]:
+        """Return the accounts that have loaded permissions."""
+        return list(self._keys)
+
     def take_changed_accounts(self) -> set[str]:
         """Return the grantees whose permissions may have changed since the last call, for the permission loop."""
         changed, self._changed_accounts = self._changed_accounts, set()

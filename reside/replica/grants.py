@@ -92,6 +92,8 @@ async def run_permission_loop(context: Context, declaration: Declaration) -> Non
     loop = _PermissionLoop(context, declaration)
     unsubscribe = context.rcb.on_change(lambda: loop.queue.add(_SCAN))
     loop.queue.add(_SCAN)
+    for account in context.rcb.grantees():  # an earlier loop may have ended before it carried out a change
+        loop.queue.add(account)
     try:
         await loop.queue.run()
     finally:

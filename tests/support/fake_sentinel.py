@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reside.alpha.contract import PACKAGED
-from reside.jazz import AccountId, CoMap
+from reside.jazz import AccountId, CoMap, ValueDeleted
 from reside.model import sentinel_data
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
@@ -116,11 +116,17 @@ class Cluster:
             for name, target in list(maps[DESIRED].items()):
                 if name in dirty or self._stacks.get(name) != target:
                     self._stacks[name] = target
-                    await self._apply(maps[REPORTS], name, await self._stack(target, name))
+                    stack = await self._stack(target, name)
+                    if stack is None:
+                        del self._stacks[name]
+                    else:
+                        await self._apply(maps[REPORTS], name, stack)
             for name in [name for name in maps[REPORTS] if name not in maps[DESIRED] and self._orders.reporting]:
                 maps[REPORTS].delete(name)
             for key, target in list(maps[PREVIEWS].items()):
-                await self._preview(maps[PREVIEW_RESULTS], key, await self._stack(target))
+                candidate = await self._stack(target)
+                if candidate is not None:
+                    await self._preview(maps[PREVIEW_RESULTS], key, candidate)
             await node.flush()
             await self._changed.wait()
 
@@ -141,8 +147,12 @@ class Cluster:
             self._watched.add(value.id)
             value.on_change(lambda _: self._changed.set())
 
-    async def _stack(self, target: str, name: str | None = None) -> DesiredStack:
-        found = await self._context.node.load_map(target)
+    async def _stack(self, target: str, name: str | None = None) -> DesiredStack | None:
+        """Return the stack in a map; None if Alpha has replaced or withdrawn it, which changes its entry, too."""
+        try:
+            found = await self._context.node.load_map(target)
+        except ValueDeleted:
+            return None
         if name is not None and target not in self._watched:
             self._watched.add(target)
             found.on_change(lambda _: self._stack_changed(name))
