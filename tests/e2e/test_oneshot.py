@@ -28,40 +28,38 @@ def test_a_report_ends_as_completed(platform: Platform) -> None:
     assert [job["status"]["succeeded"] for job in jobs] == [1]
 
 
-PATIENT = """
+WAITER = """
 from reside.replica import Replica
 
-patient = Replica()
+waiter = Replica()
 
-@patient.main
+@waiter.main
 async def main(context):
     greeter = await context.peer("greeting")
     assert await greeter.granted("greet") is None
     await greeter.until_granted("greet")
     await greeter.call("greet", {"name": context.name})
 
-patient.launch()
+waiter.launch()
 """
 
 
-def _build_patient(platform: Platform, folder: Path) -> str:
+def _build_waiter(platform: Platform, folder: Path) -> str:
     """Return an image that requires the greeter without a permission, waits until it may greet, and does so."""
     manifest = yaml.safe_load((ROOT / "examples/replicas/report/replica.yaml").read_text())
-    manifest |= {"identity": f"{REGISTRY}/patient", "requirements": {"greeting": {"identity": GREETING}}}
-    manifest["info"]["name"] = "patient"
+    manifest |= {"identity": f"{REGISTRY}/waiter", "requirements": {"greeting": {"identity": GREETING}}}
+    manifest["info"]["name"] = "waiter"
     (folder / "replica.yaml").write_text(yaml.safe_dump(manifest))
-    (folder / "main.py").write_text(PATIENT)
+    (folder / "main.py").write_text(WAITER)
     return platform.build(folder, "v1")
 
 
 def test_a_oneshot_waits_for_its_grant(platform: Platform, tmp_path: Path) -> None:
-    number = number_in(platform.reside("request", "create", _build_patient(platform, tmp_path)).stdout)
+    number = number_in(platform.reside("request", "create", _build_waiter(platform, tmp_path)).stdout)
     platform.reside("request", "approve", str(number), "--auto-approve")
-    eventually_sync("a pod that waits", lambda: platform.ready_pods("patient"), within=90)
-    assert platform.replicas()["patient"]["status"] == "running"
-    platform.reside("permission", "grant", "patient", "greeter", "greet", "--reason", "it asked nicely")
-    eventually_sync(
-        "the end of the oneshot", lambda: platform.replicas()["patient"]["status"] == "completed", within=60
-    )
-    (job,) = platform.objects_of("patient", "Job")
+    eventually_sync("a pod that waits", lambda: platform.ready_pods("waiter"), within=90)
+    assert platform.replicas()["waiter"]["status"] == "running"
+    platform.reside("permission", "grant", "waiter", "greeter", "greet", "--reason", "it asked nicely")
+    eventually_sync("the end of the oneshot", lambda: platform.replicas()["waiter"]["status"] == "completed", within=60)
+    (job,) = platform.objects_of("waiter", "Job")
     assert (job["status"]["succeeded"], job["status"].get("failed", 0)) == (1, 0)
