@@ -94,6 +94,8 @@ class AlphaCluster:
     endpoint: str
     leading: asyncio.Task[None] | None = None
     accounts: dict[str, Credentials] = field(default_factory=dict)
+    clients: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """Closes the nodes of the clients."""
 
     def settings(self) -> AlphaSettings:
         """Return Alpha's settings, as its pod has them."""
@@ -102,7 +104,7 @@ class AlphaCluster:
     async def client(self, name: str = "user") -> Client:
         """Return a client with a newly registered account and a node of its own."""
         credentials = Credentials.generate()
-        node = await _clients.enter_async_context(Node(self.servers.jazz.url, credentials))
+        node = await self.clients.enter_async_context(Node(self.servers.jazz.url, credentials))
         await node.register(name)
         await node.flush()
         return Client(self, credentials, node)
@@ -158,9 +160,6 @@ class AlphaCluster:
 
         expected = list(statuses)
         await eventually(f"{name} to be {expected}", look, lambda seen: seen == expected, within=_WITHIN_S)
-
-
-_clients = AsyncExitStack()
 
 
 @dataclass
@@ -278,10 +277,11 @@ async def alpha_cluster(servers: Servers, *, leading: bool = True) -> AsyncItera
     async with (
         fake_sentinel(settings, orders) as sentinel,
         started(alpha_settings(servers, alpha_account, blocks.alpha)) as alpha,
-        _clients,
+        AsyncExitStack() as clients,
     ):
         endpoint = str(alpha.context.node.account.profile["endpoints"]["internal"])
         cluster = AlphaCluster(servers, alpha_account, sentinel_account, blocks, orders, sentinel, alpha, endpoint)
+        cluster.clients = clients
         async with asyncio.timeout(_WITHIN_S):
             await bootstrap.until_granted(alpha, blocks.sentinel)
         if leading:
