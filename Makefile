@@ -50,12 +50,15 @@ coverage: tools ## run the Jazz client's tests and show the lines that they miss
 soak: tools ## run the longer tests: random failures, fuzzing, memory leaks
 	$(RUN)/pytest -m soak
 
-bench: tools ## print the benchmarks
+bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py take longer
 	$(RUN)/python benchmarks/apply.py
 	$(RUN)/python benchmarks/engine.py
 	$(RUN)/python benchmarks/jazz.py
 	$(RUN)/python benchmarks/jazz_gate.py
 	$(RUN)/python benchmarks/load.py
+	$(RUN)/python benchmarks/grants.py
+	$(RUN)/python benchmarks/reports.py
+	$(RUN)/python benchmarks/revocations.py
 
 clean: down ## remove the local cluster's state and the checkout's environment; the toolchain cache stays
 	$(RUN)/reside local down --delete-state

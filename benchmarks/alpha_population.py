@@ -20,9 +20,11 @@ from support.etcd import EtcdServer
 from support.fake_sentinel import Cluster, Orders, fake_sentinel
 from support.jazz_server import JazzServer
 from support.registry import Registry, registry
+from support.replica_environment import replica_members
 
 from reside.alpha import bootstrap, contracts, lookups, records
 from reside.alpha.app import started
+from reside.alpha.finished_requests import index
 from reside.alpha.granting import control_blocks
 from reside.alpha.granting.blocks import Blocks
 from reside.alpha.lookups import Reservation
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
 
 HUB_EVERY, VERSIONS = 10, 3
 _GROUP_OF = 50
-"""Finished requests that share a group; loads make one for each, and a client is the reader of it."""
+"""Finished requests that are written together."""
+_OF_REPLICA = 10
+"""Finished requests of a replica: as many as are kept."""
 
 
 @dataclass
@@ -60,10 +64,14 @@ class Servers:
     blocks: bootstrap.SystemBlocks
     sentinel_data: Cluster
 
+    def members(self, credentials: Credentials, block: str, name: str) -> dict[str, Any]:
+        """Return the settings of a replica."""
+        return replica_members(self.jazz.url, self.etcd.url, credentials, block, name)
+
     def settings(self, port: int = 0) -> AlphaSettings:
         """Return Alpha's settings."""
         return AlphaSettings(
-            **_common(self, self.alpha, self.blocks.alpha, constants.ALPHA_NAME) | {"listen_port": port},
+            **self.members(self.alpha, self.blocks.alpha, constants.ALPHA_NAME) | {"listen_port": port},
             namespace="reside",
             registry_mirrors=self.images.mirrors,
             claim_code=SecretStr(CODE),
@@ -84,8 +92,8 @@ async def cluster_in(folder: Path) -> AsyncIterator[Servers]:
         with registry(folder / "registry") as images:
             blocks = await bootstrap.prepare(jazz.url, (etcd.url,), known["alpha"], known["sentinel"])
             made = Servers(folder, jazz, etcd, images, **known, blocks=blocks, sentinel_data=None)  # type: ignore[arg-type]
-            name = constants.SENTINEL_NAME
-            settings = ReplicaSettings(**_common(made, known["sentinel"], blocks.sentinel, name))
+            members = made.members(known["sentinel"], blocks.sentinel, constants.SENTINEL_NAME)
+            settings = ReplicaSettings(**members)
             async with fake_sentinel(settings, Orders()) as made.sentinel_data:
                 yield made
     finally:
@@ -111,8 +119,8 @@ async def populate(servers: Servers, *, replicas: int, requests: int) -> None:
             record = await _replica(bulk, number)
             await reconcile_replica(bulk, blocks, record)
         await _upgrade(bulk)
-        listed = bulk.data.requests.as_list()
-        for first in range(len(listed), requests, _GROUP_OF):
+        finished = await index(bulk.data)
+        for first in range(len(finished), requests, _GROUP_OF):
             await _finished_requests(bulk, first, min(_GROUP_OF, requests - first))
         await alpha.node.flush(timeout=120.0)
         blocks.close()
@@ -212,12 +220,12 @@ def hub_contract(index: int) -> ContractManifest:
 
 
 async def _finished_requests(alpha: Alpha, first: int, count: int) -> None:
-    """Write finished load requests. Nothing looks for them, so they get no look-ups."""
-    data = alpha.data
+    """Write finished load requests of replicas that were deleted. Nothing looks for them, so they get no look-ups."""
+    data, finished, entries = alpha.data, await index(alpha.data), {}
     group = data.node.create_group("load requests")
     await group.extend(data.requests_group, "reader")
-    for index in range(first, first + count):
-        number = index + 1
+    for position in range(first, first + count):
+        number = position + 1
         preview: dict[str, Any] = {
             "stack": "worker",
             "revision": "0" * 64,
@@ -238,7 +246,9 @@ async def _finished_requests(alpha: Alpha, first: int, count: int) -> None:
                 "rejectionReason": "expired",
             }
         )
-        data.requests.append(made.id)
+        of = f"replica {1_000_000 + position // _OF_REPLICA}"
+        entries[str(number)] = {"request": made.id, "of": of, "at": made.last_edited_at}
+    finished.update(entries)
     data.root.set("nextLoadRequest", first + count + 1)
     await data.node.drain()
 
@@ -267,19 +277,6 @@ class _Unlocked(Transaction):
     async def commit(self) -> None:
         staged, self._staged = self._staged, []
         self._write(staged)
-
-
-def _common(servers: Servers, credentials: Credentials, block: str, name: str) -> dict[str, Any]:
-    return {
-        "replica_name": name,
-        "control_block_id": block,
-        "account_id": credentials.account_id,
-        "agent_secret": credentials.agent_secret,
-        "sync_server_url": servers.jazz.url,
-        "etcd_hosts": (servers.etcd.url,),
-        "listen_host": "127.0.0.1",
-        "listen_port": 0,
-    }
 
 
 def _accounts(file: Path) -> dict[str, Credentials]:

@@ -19,8 +19,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests"), str(Path(__f
 
 from support.replicas import GREETING, environment, greeting_contract, run_alpha_double, run_servers  # noqa: E402
 
-from benchmarks.alpha import cpu_s, memory_mib  # noqa: E402 - needs the path above, as all that follow
-from benchmarks.command import run  # noqa: E402
+from benchmarks.command import run  # noqa: E402 - needs the path above, as all that follow
+from benchmarks.processes import cpu_s, memory_mib  # noqa: E402
 from reside.jazz import Node  # noqa: E402
 from reside.model.permissions import Grant, PermissionRef  # noqa: E402
 from reside.replica import ControlBlock, Replica, ReplicaSettings  # noqa: E402

@@ -20,9 +20,12 @@ from support.jazz_server import jazz_server  # noqa: E402 - needs the path above
 from benchmarks.alpha import used_kib  # noqa: E402
 from benchmarks.command import run  # noqa: E402
 from reside.jazz import Credentials, Node  # noqa: E402
+from reside.model.kinds import KINDS  # noqa: E402
 from reside.model.stacks import DesiredStack  # noqa: E402
 from reside.sentinel.guard.cache import ObjectCache  # noqa: E402
 from reside.sentinel.guard.pods import PodCache  # noqa: E402
+from reside.sentinel.guard.troubles import Troubles  # noqa: E402
+from reside.sentinel.term import reports  # noqa: E402
 from reside.sentinel.term.reporter import Reporter  # noqa: E402
 
 NAME, WORKLOAD = "worker", "worker-1"
@@ -35,15 +38,23 @@ class Crashing:
     def __init__(self, node: Node) -> None:
         readers = node.create_group()
         self.node, self.replica = node, SimpleNamespace(node=node)
-        self.data = SimpleNamespace(reports=readers.create_map(), readers=readers)
+        live = {kind.kind: node.create_group() for kind in KINDS}
+        self.data = SimpleNamespace(reports=readers.create_map(), readers=readers, live=live)
         self.guard = SimpleNamespace(
             cache=ObjectCache(),
             pods=PodCache(),
+            troubles=Troubles(),
             store=SimpleNamespace(stacks={}, holder=lambda _key: None),
-            repairer=SimpleNamespace(problems={}, listen=lambda _listener: lambda: None),
+            repairer=SimpleNamespace(
+                problems={},
+                findings_of=lambda _key: (),
+                reverted_of=lambda _key: (),
+                listen=lambda _listener: lambda: None,
+            ),
         )
         term: Any = self  # it has the parts that a reporter uses
         self.reporter = Reporter(term)
+        setattr(reports, "LIVE_S", 0.0)  # noqa: B010 - a constant of the product
         self.reporter.set_desired(DesiredStack(NAME, "co_zOwner", (self._deployment({}),)))
 
     def _deployment(self, status: dict[str, Any]) -> dict[str, Any]:

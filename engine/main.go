@@ -40,6 +40,7 @@ type settings struct {
 	ready     int
 	owned     bool
 	limits    life.Limits
+	drain     time.Duration
 	arguments []string
 }
 
@@ -58,6 +59,8 @@ func parse(arguments []string) (settings, error) {
 	flags.Int64Var(&made.limits.Memory, "max-rss", 258<<20,
 		"bytes of memory, with providers, at which a successor takes over; 0: never")
 	flags.DurationVar(&made.limits.Age, "max-age", 24*time.Hour, "age at which a successor takes over; 0: never")
+	flags.DurationVar(&made.drain, "max-drain", 6*time.Hour,
+		"time after which running commands are ended when a successor has taken over; 0: never")
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return made, err
 	}

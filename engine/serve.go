@@ -29,6 +29,9 @@ const (
 	patience = 20 * time.Second
 	grace    = 10 * time.Second
 	last     = 5 * time.Second
+	// How long the providers and the socket may take to close before the process ends without that. The kernel kills
+	// the providers of a process that ends.
+	closing = 30 * time.Second
 )
 
 // Memory limits of the garbage collector for the engine and, through their environment, for providers. GOMEMLIMIT in
@@ -46,6 +49,7 @@ type engine struct {
 	started  time.Time
 	commands *server.Server
 	pool     *providers.Pool
+	meter    proc.Meter
 	stopping sync.Once
 	stop     chan struct{}
 }
@@ -93,8 +97,13 @@ func serve(settings settings, logger *slog.Logger) error {
 	go func() { serving <- e.commands.Serve(socket.UnixListener) }()
 	supervisor := life.Supervisor{
 		Limits: settings.limits, Engine: e.controls(socket), Log: logger, Tick: supervisorTick, Patience: patience,
+		Longest: settings.drain,
 	}
 	supervisor.Run(e.stop)
+	time.AfterFunc(closing, func() {
+		logger.Error("the engine ends although its providers do not")
+		os.Exit(1)
+	})
 	if err := socket.Close(); err != nil {
 		return fmt.Errorf("the socket: %w", err)
 	}
@@ -156,9 +165,9 @@ func (e *engine) controls(socket *life.Socket) life.Engine {
 			debug.FreeOSMemory() // leaves unused memory to the successor while both run
 			return life.Successor(ctx, os.Args)
 		},
-		Drain: func(ctx context.Context) {
+		Drain: func(ctx context.Context) int {
 			socket.Withdraw()
-			e.commands.Drain(ctx)
+			return e.commands.Drain(ctx)
 		},
 	}
 }
@@ -166,9 +175,9 @@ func (e *engine) controls(socket *life.Socket) life.Engine {
 // memory returns the memory of the engine and its providers in bytes. Each shared page counts in proportion to the
 // number of processes that share it (PSS).
 func (e *engine) memory() int64 {
-	sum := proc.Proportional(os.Getpid())
+	sum := e.meter.Proportional(os.Getpid())
 	for _, provider := range e.pool.Status() {
-		sum += proc.Proportional(provider.PID)
+		sum += e.meter.Proportional(provider.PID)
 	}
 	return sum
 }

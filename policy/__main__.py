@@ -36,7 +36,7 @@ def _validate(rule: rules.Rule) -> Callable[[ResourceValidationArgs, ReportViola
         if not args.resource_type.startswith(_PREFIX):
             return
         manifest = _manifest(args)
-        for message in rule(manifest, rules.Context(namespace=args.get_config().get("namespace"))):
+        for message in rule.judge(manifest, rules.Context(namespace=args.get_config().get("namespace"))):
             report(f"{rules.object_name(manifest)}: {message}", None)
 
     return validate
@@ -53,14 +53,20 @@ def _manifest(args: ResourceValidationArgs) -> dict[str, Any]:
 
 
 def _describe(rule: rules.Rule) -> str:
-    return (rule.__doc__ or "").strip()
+    return f"{(rule.judge.__doc__ or '').strip()} {rule.reason} Cure: {rule.cure}."
 
 
 PolicyPack(
     name="reside",
     enforcement_level=EnforcementLevel.MANDATORY,
     policies=[
-        ResourceValidationPolicy(name, _describe(rule), _validate(rule), config_schema=_SCHEMA)
+        ResourceValidationPolicy(
+            name,
+            _describe(rule),
+            _validate(rule),
+            enforcement_level=EnforcementLevel(rule.level),
+            config_schema=_SCHEMA,
+        )
         for name, rule in rules.RULES.items()
     ],
 )

@@ -1,9 +1,11 @@
 // The driver of cojson's SQLite storage on node:sqlite.
 import { DatabaseSync } from "node:sqlite";
+import { createTables, dropRedundantIndexes } from "./layout.mjs";
 
 /** Open a file, and return the driver that `getSqliteStorage` of cojson takes. */
 export function openDatabase(file) {
   const db = new DatabaseSync(file);
+  createTables(db);
   // WAL with NORMAL survives a crash of the process; a power failure may lose the latest commits, which clients send again.
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000;");
   // What is deleted is overwritten with zeros, so that erased content can't be read from the file.
@@ -38,6 +40,7 @@ export function openDatabase(file) {
       }
     },
     truncateLog: () => void db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get(),
+    dropRedundantIndexes: () => dropRedundantIndexes(db),
     closeDb: () => db.close(),
     getMigrationVersion: () => Number(db.prepare("PRAGMA user_version").get().user_version),
     saveMigrationVersion: (version) => db.exec(`PRAGMA user_version = ${Number(version)}`),

@@ -23,6 +23,7 @@ import { LocalNode, getSqliteStorage } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocketServer } from "ws";
+import { compact, erasableSessions } from "./compaction.mjs";
 import { Connection, countContent } from "./connection.mjs";
 import { openDatabase } from "./database.mjs";
 import { Dependencies } from "./dependencies.mjs";
@@ -37,6 +38,7 @@ import { guarded, sendAfterStoring } from "./websockets.mjs";
 const PING_MS = 1500;
 const GRACE_MS = 5000;
 const ERASE_BUDGET_MS = 100;
+const ERASE_PAUSE_MS = 500; // so that an erasure of many values takes at most a third of the time
 
 redirectConsole();
 
@@ -57,8 +59,9 @@ const secret = crypto.newRandomAgentSecret();
 const node = new LocalNode(secret, crypto.newRandomSessionID(crypto.getAgentID(secret)), crypto);
 const database = openDatabase(settings.db);
 const storage = getSqliteStorage(database);
+database.dropRedundantIndexes();
 node.setStorage(storage);
-const erasing = setInterval(erase, settings.eraseMs);
+let erasing = setTimeout(eraseSome, settings.eraseMs);
 const gate = settings.mode === "members" ? new Gate(node, connections, settings.holdMs, refused, (change) => metrics.add("held_values", change)) : undefined;
 if (!gate) {
   countContent(node, connections);
@@ -66,16 +69,28 @@ if (!gate) {
 }
 
 let stopping = false;
+let uncompacted = [];
+
+// What does not fit into the time of one erasure goes on after a pause. Otherwise a server to which many values are
+// deleted would erase ever later.
+function eraseSome() {
+  erasing = setTimeout(eraseSome, erase() ? Math.min(ERASE_PAUSE_MS, settings.eraseMs) : settings.eraseMs);
+}
 
 // A deleted value keeps only the marker of its deletion. Content and keys of others are not in the file any more, nor in
-// its log of recent writes.
+// its log of recent writes. Returns whether there is more to erase.
 function erase() {
   try {
-    if (database.get("SELECT 1 AS one FROM deletedCoValues WHERE status = 0 LIMIT 1", []) === undefined) return;
-    storage.eraseDeletedCoValuesOnceBudgeted(ERASE_BUDGET_MS);
+    const deleted = database.get("SELECT 1 AS one FROM deletedCoValues WHERE status = 0 LIMIT 1", []) !== undefined;
+    if (!deleted && uncompacted.length === 0) return false;
+    uncompacted = [...new Set([...uncompacted, ...erasableSessions(database)])].sort((a, b) => a - b);
+    const { hasMore } = deleted ? storage.eraseDeletedCoValuesOnceBudgeted(ERASE_BUDGET_MS) : { hasMore: false };
+    uncompacted = compact(database, uncompacted);
     database.truncateLog();
+    return hasMore || uncompacted.length > 0;
   } catch (error) {
     log("error", "deleted values can't be erased", { error: String(error) });
+    return false;
   }
 }
 
@@ -201,7 +216,7 @@ async function stop(signal) {
   await node.gracefulShutdown();
   clearTimeout(force);
   for (const websocket of sockets.clients) websocket.terminate();
-  clearInterval(erasing);
+  clearTimeout(erasing);
   database.closeDb();
   clearTimeout(deadline);
   log("info", "stopped");

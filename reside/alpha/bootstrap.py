@@ -19,9 +19,10 @@ from reside.alpha.data import AlphaData, make_data
 from reside.alpha.granting import control_blocks
 from reside.alpha.instances import InstanceAccount
 from reside.alpha.loading.approve import approve
-from reside.alpha.loading.create import create_request
+from reside.alpha.loading.create import create_request, find_request
 from reside.alpha.lock_access import give_access, root_user, user_of, users
 from reside.alpha.manifest import sentinel_grants
+from reside.alpha.records import RequestGone
 from reside.jazz import AccountId, Node
 from reside.locks import LockService
 from reside.model import lookup
@@ -122,13 +123,14 @@ async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
     """Wait until the Sentinel has granted all permissions that Alpha's manifest requires (phase Launch)."""
     expected = set(sentinel_grants(alpha.account))
     async with control_blocks.opened(alpha.node, sentinel_block) as block:
+        changed = block.watch()
         while True:
-            block.changed.clear()
+            changed.clear()
             await block.refresh()
             granted = {p.ref for p in block.permissions() if p.in_force}
             if expected <= granted:
                 return
-            await block.changed.wait()
+            await changed.wait()
 
 
 async def store_settings(alpha: Alpha, settings: ClusterSettings) -> None:
@@ -182,8 +184,11 @@ async def _find_or_create_request(alpha: Alpha, name: str, image: str) -> Reques
         unique = name if attempt == 1 else f"{name}.{attempt}"
         spec = await alpha.node.unique_map(alpha.data.requests_group, unique, {"image": image})
         await alpha.node.flush()
-        earlier = await lookups.find(alpha.data, lookup.load_request_by_spec(spec.id))
-        if earlier is None or (await records.read_request(alpha.data, earlier)).value.status not in _REFUSED:
+        try:
+            earlier = await find_request(alpha.data, spec.id, alpha.account)
+        except RequestGone:
+            continue
+        if earlier is None or earlier.value.status not in _REFUSED:
             break
     return await create_request(alpha, spec.id, alpha.account)
 

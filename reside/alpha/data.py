@@ -33,7 +33,18 @@ _LISTS: Final = {
     names.LOAD_REQUESTS: names.LOAD_REQUESTS_GROUP,
     names.CONTROL_BLOCKS: names.BLOCK_MANAGERS_GROUP,
 }
-_MAPS: Final = (names.OPEN_REQUESTS, names.REPLICAS_BY_ACCOUNT, names.DIRECT_GRANTS, names.CLUSTER_SETTINGS)
+_EMPTY_MAPS: Final = {
+    names.FINISHED_REQUESTS: names.LOAD_REQUESTS_GROUP,
+    names.DIRECT_GRANTS: names.PERMISSION_MANAGERS_GROUP,
+    names.CLUSTER_SETTINGS: None,
+}
+_MAPS: Final = (
+    names.OPEN_REQUESTS,
+    names.FINISHED_REQUESTS,
+    names.REPLICAS_BY_ACCOUNT,
+    names.DIRECT_GRANTS,
+    names.CLUSTER_SETTINGS,
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,7 @@ class AlphaData:
     replicas: CoList
     contracts: CoList
     requests: CoList
+    """The requests of an earlier release (`reside.alpha.finished_requests`)."""
     blocks: CoList
     replicas_by_account: CoMap
     direct_grants: CoMap
@@ -84,10 +96,9 @@ async def make_data(node: Node, public: Group) -> AlphaData:
         if member not in root:
             root.set(member, (await _group(node, root, owner) if owner else public).create_list().id)
     await open_requests.make_index(node, root, await _group(node, root, names.LOAD_REQUESTS_GROUP))
-    if names.DIRECT_GRANTS not in root:
-        root.set(names.DIRECT_GRANTS, (await _group(node, root, names.PERMISSION_MANAGERS_GROUP)).create_map().id)
-    if names.CLUSTER_SETTINGS not in root:
-        root.set(names.CLUSTER_SETTINGS, public.create_map().id)
+    for member, owner in _EMPTY_MAPS.items():
+        if member not in root:
+            root.set(member, (await _group(node, root, owner) if owner else public).create_map().id)
     if names.REPLICAS_BY_ACCOUNT not in root:
         root.set(names.REPLICAS_BY_ACCOUNT, replicas.create_map(await _accounts(node, root)).id)
     await node.flush()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 NOT_READY: Final = "its pods have not become ready"
 """The reason of a version whose pods Kubernetes reports no problem of: they are still being created, for example."""
 _TRYING: Final[frozenset[VersionStatus]] = frozenset({"starting", "degraded", "error"})
+_HEALTHY: Final[frozenset[VersionStatus]] = UP | {"running-outdated"}
+"""Statuses of healthy versions, also of one that was replaced before its first report as such was read."""
 _WITHOUT_REASON: Final[frozenset[VersionStatus]] = frozenset({"completed", "stopping", "stopped"})
 
 
@@ -46,7 +48,7 @@ def with_health(
     """
     if version.rolled_back_to is not None:
         return version.model_copy(update={"status": status, "starting_since": None})
-    was_healthy = version.was_healthy or status in UP
+    was_healthy = version.was_healthy or status in _HEALTHY
     since = version.starting_since or (now_ms if is_tried else None)
     if was_healthy or not should_run:
         since = None

@@ -26,11 +26,13 @@ class Reservation:
         holder: what distinguishes this reservation from all others of its kind, e.g. the id of a load request's spec.
         counter: member of Alpha's root map that stores where free ids begin; a hint, the look-up decides.
         first: the lowest id to assign.
+        member: the member of the look-up that has the holder; `TARGET` if the holder is the id of the entity's map.
     """
 
     holder: str
     counter: str
     first: int = 1
+    member: str = CLAIMANT
 
 
 async def find(data: AlphaData, name: str) -> str | None:
@@ -121,8 +123,8 @@ async def reserve_id(data: AlphaData, by_id: Callable[[int], str], reservation: 
     hint = data.root.get(reservation.counter)
     number = max(reservation.first, hint if isinstance(hint, int) else reservation.first)
     while True:
-        lookup = await data.node.unique_map(data.public, by_id(number), {CLAIMANT: reservation.holder})
-        if lookup.get(CLAIMANT) == reservation.holder:
+        lookup = await data.node.unique_map(data.public, by_id(number), {reservation.member: reservation.holder})
+        if lookup.get(reservation.member) == reservation.holder:
             return number
         number += 1
 

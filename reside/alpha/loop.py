@@ -1,29 +1,32 @@
 """The leader loop: watch everything that Alpha's work depends on, and handle changes by key.
 
 Keys: `scan` (the lists), `sentinel` (its reports), `settings` (of the cluster), `replica/<id>`, `deletion/<CoId>` (of a
-replica), `account/<id>` (the direct grants of a person), `first` (the replicas that existed at the start), and in a
-queue of its own `request/<id>`, so that a slow registry delays no rollout. One Alpha of a cluster leads. It starts by
-handling everything, so it continues what its predecessor did not complete; changes don't wait for that. Of a map with
-many members it reads those that have changed.
+replica), `account/<id>` (the direct grants of a person), `first` (the replicas that existed at the start), `finished`
+(the finished requests), and in a queue of its own `request/<id>`, so that a slow registry delays no rollout. One Alpha
+of a cluster leads. It starts by handling everything, so it continues what its predecessor did not complete; changes
+don't wait for that. Of a map with many members it reads those that have changed.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from reside.alpha import open_requests, previews, records
+from reside.alpha.finished_requests import FinishedRequests
 from reside.alpha.following import Changes, FirstPasses
 from reside.alpha.granting.blocks import Blocks
 from reside.alpha.granting.sync import Grantee, sync_grants
-from reside.alpha.loading import again, create
+from reside.alpha.loading import again
 from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
 from reside.alpha.lock_access import leadership
 from reside.alpha.managing.deleting import delete_replica
 from reside.alpha.metrics import OpenRequests, leading
+from reside.alpha.records import RequestGone
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
 from reside.common import tracing
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 SCAN, SENTINEL, SETTINGS, DELETION, FIRST = "scan", "sentinel", "settings", "deletion", "first"
+FINISHED = "finished"
 WORKERS: Final = 4
 _ENTRY_PAUSE_S: Final = 0.5
 """Pause before a changed entry of a control block is looked at. A replica can change its own entries in a loop."""
@@ -65,14 +69,17 @@ class Loop:
         self._requests = WorkQueue("requests", self._request, workers=REQUEST_WORKERS, backoff=DEFAULT)
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
+        self._previewed: set[int] = set()
+        """Requests that require approval: the Sentinel keeps their previews current."""
         self._deleting: set[int] = set()
         self._stacks: dict[str, int] = {}
-        self._reports: dict[str, CoMap] = {}
+        self._reports: dict[str, list[CoMap]] = {}
         self._blocks = Blocks(alpha.data, self._grantee_changed)
         self._index: CoMap | None = None
         self._counted = OpenRequests()
         self._changes = Changes()
         self._first = FirstPasses(self._changes.of(alpha.data.replicas))
+        self._finished = FinishedRequests()
         self._sentinel: SentinelMaps | None = None
 
     async def run(self) -> None:
@@ -81,7 +88,7 @@ class Loop:
         for values in (data.root, data.replicas, data.direct_grants):
             self._watch(values, SCAN)
         self._watch(data.cluster_settings, SETTINGS)
-        for key in (SCAN, SENTINEL, FIRST):
+        for key in (SCAN, SENTINEL, FIRST, FINISHED):
             self._queue.add(key)
         try:
             with leading(alpha=self._queue, requests=self._requests) as self._counted:
@@ -104,6 +111,10 @@ class Loop:
         elif kind == SETTINGS:
             self._first.repeat(self._stacks.values())
             self._queue.add(FIRST)
+            self._queue.add(FINISHED)
+        elif kind == FINISHED:
+            if await self._finished.tidy(self._alpha):
+                self._queue.add(FINISHED)
         elif kind == DELETION:
             await self._delete(await records.read_active(self._alpha.data, number))
         elif kind == "account":
@@ -139,9 +150,8 @@ class Loop:
             self._stacks.pop(record.value.name, None)
             self._unwatch(record.map)
             self._unwatch(record.management)
-            report = self._reports.pop(record.value.name, None)
-            if report is not None:
-                self._unwatch(report)
+            for value in self._reports.pop(record.value.name, ()):
+                self._unwatch(value)
 
     async def _first_passes(self) -> None:
         """Follow the replicas that existed at the start of the term, then begin passes over them.
@@ -213,7 +223,7 @@ class Loop:
             if number in self._deleting or await self._watch_report(stack):
                 self._queue.add(f"replica/{number}")
         changed = {request_of(key) for key in self._changes.of(maps.results)}
-        for number in self._open if are_new else self._open & changed:
+        for number in self._open | self._previewed if are_new else self._open & changed:
             self._add(f"request/{number}")
 
     def _use(self, maps: SentinelMaps) -> None:
@@ -227,32 +237,41 @@ class Loop:
             self._watch(values, SENTINEL)
 
     async def _watch_report(self, stack: str) -> bool:
-        """Watch the report of a replica's stack, if there is one; return whether it is another map than before."""
-        maps = await self._alpha.sentinel.open()
-        target, before = maps.reports.get(stack), self._reports.get(stack)
-        if stack not in self._stacks or not isinstance(target, str) or (before is not None and before.id == target):
+        """Watch the report of a replica's stack, if there is one; return whether it has other maps than before."""
+        target = (await self._alpha.sentinel.open()).reports.get(stack)
+        if stack not in self._stacks or not isinstance(target, str):
             return False
+        key, before = f"replica/{self._stacks[stack]}", self._reports.get(stack, [])
         report = await self._alpha.node.load_map(target)
-        if before is not None:
-            self._unwatch(before)
-        self._reports[stack] = report
-        self._watch(report, f"replica/{self._stacks[stack]}")
-        return True
+        self._watch(report, key)  # before its maps are loaded, because it may name others then
+        self._reports[stack] = found = [report, *await self._alpha.sentinel.live_maps(report)]
+        for value in found[1:]:
+            self._watch(value, key)
+        for value in before:
+            if value not in found:
+                self._unwatch(value)
+        return found != before
 
     async def _request(self, key: str) -> None:
         number = int(key.partition("/")[2])
-        record = await records.find_request(self._alpha.data, number)
+        try:
+            record = await records.find_request(self._alpha.data, number)
+        except RequestGone:
+            return
         if await self._expire(key, record):
             record = await records.find_request(self._alpha.data, number)
         request = record.value
         self._counted.note(number, request.status if request.is_open else None)
+        self._previewed.discard(number)
         if request.status == "validating":
             self._open.add(number)
-            await create.complete(self._alpha, record)
             with _step("validate a load request", request):
                 await validate(self._alpha, number)
             return
         self._open.discard(number)
+        if request.status == "requires-approval":
+            self._previewed.add(number)
+            await previews.keep(self._alpha, request)
         if request.status == "approved" and request.version is None:
             with _step("create a version", request):
                 await create_version(self._alpha, number)
@@ -274,17 +293,19 @@ class Loop:
     async def _finish(self, number: int) -> None:
         """Release what a finished request holds: its previews, its place in the index, its subscription."""
         self._counted.note(number, None)
-        data = self._alpha.data
         await previews.withdraw(self._alpha, number)
-        record = await records.find_request(data, number)
-        async with self._alpha.transaction() as tx:
-            await tx.run_exclusively(lambda: open_requests.remove(data.node, data.root, number))
+        record = await records.find_request(self._alpha.data, number)
+        if await self._finished.finish(self._alpha, record):
+            self._queue.add(FINISHED)
         self._unwatch(record.map)
         for waiting in self._open:  # one of them may wait for the turn of this request
             self._add(f"request/{waiting}")
 
     def _add(self, key: str) -> None:
         (self._requests if key.startswith("request/") else self._queue).add(key)
+
+    def _changed(self, key: str, _value: Value) -> None:
+        self._add(key)
 
     def _grantee_changed(self, account: str) -> None:
         self._queue.add(self._key_of(account), after=_ENTRY_PAUSE_S)
@@ -298,13 +319,13 @@ class Loop:
         """Handle `key` whenever `value` changes, which other keys may depend on, too."""
         name = f"{value.id} {key}"
         if name not in self._subscriptions:
-            self._subscriptions[name] = value.on_change(lambda _: self._add(key))
+            self._subscriptions[name] = value.on_change(partial(self._changed, key))
 
     def _watch(self, value: Value, key: str) -> bool:
         """Handle `key` whenever `value` changes; return whether the value was not watched before."""
         if value.id in self._subscriptions:
             return False
-        self._subscriptions[value.id] = value.on_change(lambda _: self._add(key))
+        self._subscriptions[value.id] = value.on_change(partial(self._changed, key))
         return True
 
     def _unwatch(self, value: Value) -> None:

@@ -1,25 +1,23 @@
 """The index of open load requests: those that are not finished. The leader loads and watches only these.
 
-It is a map, id → id of the request's map, that the member `openRequests` of the root map names. A map keeps the history
-of its members, so it is replaced by a new one after every `REPLACE_AFTER` requests.
+It is a map, id → id of the request's map, that the member `openRequests` of the root map names.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from reside.alpha.indexes import open_index, shorten
 from reside.model.alpha_contract import LOAD_REQUESTS, OPEN_REQUESTS
 from reside.model.entities import LoadRequest
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap, Group, Node
 
-REPLACE_AFTER: Final = 500
-
 
 async def index(node: Node, root: CoMap) -> CoMap:
     """Return the index."""
-    return await node.load_map(root[OPEN_REQUESTS])
+    return await open_index(node, root, OPEN_REQUESTS)
 
 
 async def make_index(node: Node, root: CoMap, group: Group) -> None:
@@ -46,5 +44,4 @@ async def remove(node: Node, root: CoMap, number: int) -> None:
     listed = await index(node, root)
     if str(number) in listed:
         listed.delete(str(number))
-    if number % REPLACE_AFTER == 0:
-        root.set(OPEN_REQUESTS, listed.group.create_map(listed.as_dict()).id)
+    await shorten(node, root, OPEN_REQUESTS)

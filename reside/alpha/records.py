@@ -11,6 +11,7 @@ from reside.alpha import lookups
 from reside.alpha.active_versions import active_maps
 from reside.alpha.management import read_management
 from reside.common.validation import describe_faults
+from reside.jazz import ValueDeleted, ValueNotFound
 from reside.model import lookup
 from reside.model.entities import LoadRequest, Replica, ReplicaChoice
 from reside.model.errors import InvalidInput
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from reside.model.entities import Entity
 
     _E = TypeVar("_E", bound=Entity)
+
+
+class RequestGone(InvalidInput):
+    """A load request is finished and not kept any more (`reside.alpha.finished_requests`)."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +130,17 @@ async def providers_of(data: AlphaData, contract: int) -> tuple[ReplicaChoice, .
 
 
 async def read_request(data: AlphaData, co_id: str) -> RequestRecord:
-    """Read the load request whose map has this id."""
-    found = await data.node.load_map(co_id)
+    """Read the load request whose map has this id.
+
+    Raises:
+        RequestGone: it is finished and not kept any more.
+    """
+    try:
+        found = await data.node.load_map(co_id)
+    except ValueDeleted:
+        raise RequestGone(
+            "the load request is finished and not kept any more: see the versions of its replica"
+        ) from None
     return RequestRecord(found, parse(LoadRequest, found.as_dict(), co_id))
 
 
@@ -134,17 +148,24 @@ async def find_request(data: AlphaData, number: int) -> RequestRecord:
     """Read the load request with this id.
 
     Raises:
+        RequestGone: it is finished and not kept any more.
         InvalidInput: it does not exist.
     """
     target = await lookups.find(data, lookup.load_request_by_id(number))
-    if target is None:
-        raise InvalidInput(f"load request {number} does not exist")
-    return await read_request(data, target)
+    try:
+        if target is not None:
+            return await read_request(data, target)
+    except ValueNotFound:  # its id is reserved
+        pass
+    raise InvalidInput(f"load request {number} does not exist")
 
 
-async def all_requests(data: AlphaData) -> list[RequestRecord]:
-    """Read all load requests, the oldest first."""
-    return [await read_request(data, co_id) for co_id in data.requests.as_list()]
+async def request_at(data: AlphaData, co_id: str | None) -> LoadRequest | None:
+    """Return the load request whose map has this id; None if it is not kept any more, or if there is no id."""
+    try:
+        return None if co_id is None else (await read_request(data, co_id)).value
+    except RequestGone:
+        return None
 
 
 async def _read(data: AlphaData, found: CoMap, versions: Iterable[Any]) -> ReplicaRecord:

@@ -20,7 +20,6 @@ from reside.alpha.rolling_back import roll_back
 from reside.alpha.status import changed_versions, newly_starting, reported_versions
 from reside.alpha.versions import retire_versions, sync_providers
 from reside.common import tracing
-from reside.common.traceparent import TRACEPARENT, parse
 from reside.jazz import ValueDeleted
 from reside.model import lookup
 from reside.model.constants import AGENT_SECRET_KEY
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
     from reside.model.entities import Replica, ReplicaVersion, TemplateChange
-    from reside.model.stacks import DesiredStack, StackReport
+    from reside.model.reports import StackReport
+    from reside.model.stacks import DesiredStack
 
 _log = structlog.get_logger(__name__)
 
@@ -124,7 +124,8 @@ async def _cause(alpha: Alpha, replica: Replica) -> str | None:
     if current is None or current.request is None or current.was_healthy:
         return None
     target = await lookups.find(alpha.data, lookup.load_request_by_id(current.request))
-    return None if target is None else parse((await alpha.node.load_map(target)).get(TRACEPARENT))
+    request = await records.request_at(alpha.data, target)
+    return None if request is None else request.traceparent
 
 
 async def _delete_agent_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:

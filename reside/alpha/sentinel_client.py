@@ -6,6 +6,7 @@ stack name, `previews` by preview key. The Sentinel may replace each of its maps
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +16,9 @@ from reside.jazz import ValueDeleted
 from reside.model import sentinel_data
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import InvalidInput, NotReady
+from reside.model.previews import StackPreview
+from reside.model.reports import StackReport
 from reside.model.sentinel_data import request_of
-from reside.model.stacks import StackPreview, StackReport
 
 if TYPE_CHECKING:
     from reside.alpha.data import AlphaData
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from reside.replica import Context
 
 _MAPS = (sentinel_data.DESIRED, sentinel_data.PREVIEWS, sentinel_data.REPORTS, sentinel_data.PREVIEW_RESULTS)
+_READ = ("Deployment", "Job", "Secret")
+"""The kinds of which Alpha reads what is live."""
 
 
 class _Keys(NamedTuple):
@@ -128,7 +132,21 @@ class SentinelClient:
         target = (await self.open()).reports.get(stack)
         if not isinstance(target, str):
             return StackReport()
-        return StackReport.parse((await self._data.node.load_map(target)).as_dict())
+        report = await self._data.node.load_map(target)
+        live = {key: found for each in await self.live_maps(report) for key, found in each.as_dict().items()}
+        return StackReport.parse(report.as_dict(), live)
+
+    async def live_maps(self, report: CoMap) -> list[CoMap]:
+        """Return the maps of live objects that a report names, of the kinds that Alpha reads.
+
+        A map that the Sentinel has replaced in the meantime is missing; the report then changes.
+        """
+        found = []
+        for kind in _READ:
+            if isinstance(named := report.get(sentinel_data.live_map(kind)), str):
+                with suppress(ValueDeleted):
+                    found.append(await self._data.node.load_map(named))
+        return found
 
     async def request_preview(self, key: str, candidate: DesiredStack) -> None:
         """Write a candidate and name it in `previews`; the Sentinel then writes the result.
@@ -153,9 +171,21 @@ class SentinelClient:
         """
         found = (await self.open()).results.get(key)
         try:
-            return StackPreview.parse(found)
-        except InvalidInput:
+            preview = StackPreview.parse(found)
+            values = found.get(sentinel_data.VALUES) if isinstance(found, dict) else None
+            if not isinstance(values, str):
+                return preview
+            return preview.with_values((await self._data.node.load_map(values)).as_dict())
+        except (InvalidInput, ValueDeleted):
             return None
+
+    async def is_previewed(self, key: str) -> bool:
+        """Return whether a candidate of this key is named in `previews`.
+
+        Raises:
+            NotReady: the Sentinel's data can't be reached.
+        """
+        return key in (await self.open()).previews
 
     async def withdraw_previews(self, request: int, keep: str | None = None) -> None:
         """Remove the candidates of a load request from `previews`, except for the key `keep`, and delete them.

@@ -19,7 +19,8 @@ from reside.model.status import version_status, workload_problem
 
 if TYPE_CHECKING:
     from reside.model.entities import Replica, ReplicaVersion
-    from reside.model.stacks import DesiredStack, K8sObject, StackReport
+    from reside.model.reports import StackReport
+    from reside.model.stacks import DesiredStack, K8sObject
     from reside.model.status import VersionStatus
 
 

@@ -99,7 +99,7 @@ async def _version(
     version = version_of(approved, next_version(replica.value), record.value)
     if not is_rendered(approved.identity):  # the seed itself makes this load, so it has run
         version = version.model_copy(update={"status": "completed"})
-    members = version.document()
+    members = version.compact_document()
     made = await alpha.node.unique_map(group, name, members)
     made.update({key: value for key, value in members.items() if made.get(key) != value})
     listed.append(made.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path  # typer reads the annotations when the program starts
 from typing import Annotated, Any
@@ -56,9 +57,41 @@ class ClusterOptions:
         float | None,
         typer.Option(help="Hours after which an undecided load request expires; 24 if not given."),
     ] = None
+    request_history: Annotated[
+        int | None,
+        typer.Option(help="Finished load requests that are kept of each replica and client; 10 if not given."),
+    ] = None
     traces_endpoint: Annotated[
         str | None,
         typer.Option(help="Address to which pods send traces by OTLP over HTTP; none are sent if not given."),
+    ] = None
+    state_backend: Annotated[
+        str | None,
+        typer.Option(
+            help="Object store for the Sentinel's states, such as s3://BUCKET/PREFIX?region=REGION, or `volume` to "
+            "move them back from one; on its volume if not given (docs/model.md, section 3)."
+        ),
+    ] = None
+    secrets_provider: Annotated[
+        str | None,
+        typer.Option(
+            help="Key that encrypts secrets in these states, such as awskms://alias/NAME?region=REGION; the engine's "
+            "passphrase if not given."
+        ),
+    ] = None
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="JSON file with levels of the policy's rules, and more rules (docs/model.md, section 3)."),
+    ] = None
+    network_policies: Annotated[
+        str | None,
+        typer.Option(
+            help="`ingress`: NetworkPolicies limit who reaches the pods of Jazz, etcd and replicas; `full`: also what "
+            "pods of replicas reach; `off`: none. `ingress` if not given, `off` in a local cluster."
+        ),
+    ] = None
+    ingress_namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the ingress controller; all others if not given.")
     ] = None
     registry_mirror: Annotated[
         list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
@@ -87,7 +120,13 @@ class ClusterOptions:
             "jazz_mode": self.jazz_mode,
             "allowed_registries": self.allowed_registry,
             "request_expiry_hours": self.request_expiry_hours,
+            "request_history": self.request_history,
             "traces_endpoint": self.traces_endpoint,
+            "state_backend": self.state_backend,
+            "secrets_provider": self.secrets_provider,
+            "network_policies": self.network_policies or ("ingress" if local is None else "off"),
+            "ingress_namespace": self.ingress_namespace,
+            "policy": None if self.policy is None else _document(self.policy),
         }
         data |= {member: value for member, value in chosen.items() if value is not None}
         if local is not None:
@@ -95,6 +134,15 @@ class ClusterOptions:
         mirrors = dict(_mirror(entry) for entry in self.registry_mirror or ())
         data["registry_mirrors"] = data.get("registry_mirrors", {}) | mirrors
         return stack_settings.parse(data, "options")
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not JSON: {error}") from None
 
 
 def _mirror(entry: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import stamina
 from pydantic import ValidationError
-from rich.console import Group
+from rich.console import Group as Rendered
 
 from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from reside.cli.session import Session
-    from reside.jazz import CoMap
+    from reside.jazz import CoMap, Group
 
 VALIDATION_S = 120.0
 """Seconds for Alpha to validate a request and for the Sentinel to preview it."""
@@ -48,14 +48,26 @@ APPROVALS = 3
 
 async def create_request(session: Session, spec: LoadRequestSpec) -> tuple[int, CoMap]:
     """Write the load request value and let Alpha create a load request from it; return its id and map."""
-    group = session.node.create_group()
-    await group.add_member(session.alpha, "reader")
-    value = group.create_map(spec.document())
+    value = (await _values_group(session)).create_map(spec.compact_document())
     await session.node.flush()
     async for attempt in _attempts():
         with attempt:
             response = await session.call(CREATE_LOAD_REQUEST, {"wish": value.id})
     return int(response["id"]), await session.node.load_map(str(response["loadRequest"]))
+
+
+async def _values_group(session: Session) -> Group:
+    """Return the group of this account's load request values; Alpha is a reader of it.
+
+    A group for each value would take twice the space of the value. A private map of the account names it.
+    """
+    node, name = session.node, f"load-request-values.{session.alpha}"
+    found = await node.find_unique_map(node.account.id, name)
+    if found is None:
+        group = node.create_group()
+        await group.add_member(session.alpha, "reader")
+        found = await node.unique_map(node.account, name, {"group": group.id})
+    return await node.load_group(str(found["group"]))
 
 
 async def wait_validated(request: CoMap, report: Callable[[str], None]) -> LoadRequest:
@@ -260,7 +272,11 @@ def render_request(request: LoadRequest) -> RenderableType:
     changes = (request.preview or {}).get("changes") or []
     rows = [(c["action"], c["object"], ", ".join(c.get("paths", ()))) for c in changes]
     parts.append(output.table(["ACTION", "OBJECT", "PATHS"], rows, title="\npreview"))
-    return Group(*parts)
+    advice = (request.preview or {}).get("advice") or []
+    if advice:
+        violations = [(each["rule"], each["object"], each["message"]) for each in advice]
+        parts.append(output.table(["ADVISORY RULE", "OBJECT", "VIOLATION"], violations, title="\npolicy"))
+    return Rendered(*parts)
 
 
 def _head(request: LoadRequest, content: ApproveRequest) -> list[tuple[str, Any]]:

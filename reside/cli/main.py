@@ -27,6 +27,7 @@ _SUBCOMMANDS: Final = {
     "replica": "reside.cli.replica",
     "request": "reside.cli.requests",
     "permission": "reside.cli.permissions",
+    "state": "reside.cli.state",
     "user": "reside.cli.users",
     "local": "reside.local.cli",
     "build": "reside.cli.build",

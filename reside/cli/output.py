@@ -50,7 +50,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
 def listing(records: Sequence[dict[str, Any]], columns: Sequence[str], format_: Output) -> None:
     """Print records: the named members as a table, or all members as a JSON array."""
     if format_ is Output.json:
-        console.print_json(json.dumps(records))
+        print_json(records)
         return
     console.print(table([c.upper() for c in columns], ([record.get(c) for c in columns] for record in records)))
 
@@ -58,9 +58,14 @@ def listing(records: Sequence[dict[str, Any]], columns: Sequence[str], format_: 
 def record(values: dict[str, Any], format_: Output) -> None:
     """Print one record: as a table with one row for each member, or as JSON."""
     if format_ is Output.json:
-        console.print_json(json.dumps(values))
+        print_json(values)
         return
     console.print(table(["", ""], values.items()))
+
+
+def print_json(document: Any) -> None:
+    """Print a JSON document. What is not ASCII is escaped: a terminal obeys some control characters beyond it."""
+    console.print_json(json.dumps(document), ensure_ascii=True)
 
 
 def fail(message: str) -> None:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from reside.cli import config, output
+from reside.cli import config, output, sentinel_maps
 from reside.cli.grantees import read_names
 from reside.cli.prompt import confirm
 from reside.cli.session import open_session
-from reside.jazz import AccountId, JazzError
-from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
-from reside.model.errors import NotAllowed, NotReady, ResideError
+from reside.jazz import AccountId
+from reside.model.constants import SENTINEL_NAME
+from reside.model.errors import NotReady, ResideError
 from reside.model.sentinel_data import CONFIRM, CONFIRMED, CONFIRMED_UIDS, HELD, HELD_OBJECTS, HELD_REASONS
-from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +61,8 @@ def prune(
     async def run() -> str:
         async with open_session(config.load(), context) as session:
             names = await read_names(session)
-            held, confirmed = await open_maps(session.node, AccountId(names.account(SENTINEL_NAME)))
+            sentinel = AccountId(names.account(SENTINEL_NAME))
+            held, confirmed = await open_maps(session.node, sentinel)
             found = HeldObjects.parse(held.as_dict())
             if not found.uids:
                 return "nothing waits for a confirmation"
@@ -83,18 +83,7 @@ async def open_maps(node: Node, sentinel: AccountId) -> tuple[CoMap, CoMap]:
         NotAllowed: this account may not confirm.
         NotReady: the Sentinel has not published its data yet.
     """
-    profile = await load_profile(node, sentinel)
-    root = await node.load_map(str(profile.contracts[SENTINEL_CONTRACT]))
-    if HELD not in root:
-        raise NotReady("the Sentinel of this cluster has published no list of held objects yet: update it")
-    me = node.account_id
-    missing = NotAllowed(f"{me} may not confirm deletions: `reside permission grant {me} {SENTINEL_NAME} {CONFIRM}`")
-    try:
-        held, confirmed = [await node.load_map(root[name]) for name in (HELD, CONFIRMED)]
-    except JazzError:
-        raise missing from None
-    if confirmed.group.role_of(node.account_id) != "writer":
-        raise missing
+    held, confirmed = await sentinel_maps.open_maps(node, sentinel, (HELD, CONFIRMED), CONFIRM, writes=True)
     return held, confirmed
 
 

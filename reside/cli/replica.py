@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from reside.cli import config, loading, managing, output
+from reside.cli import config, describing, loading, managing, output, requests
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
@@ -23,8 +23,10 @@ from reside.model.errors import InvalidInput, ResideError
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Replicas: load, list, roll back, canary, enable, disable, place, scale, refresh, give away, delete.",
+    help="Replicas: load, diff, list, describe, roll back, canary, enable, disable, place, scale, refresh, give away, "
+    "delete.",
 )
+app.add_typer(describing.app)
 app.add_typer(managing.app)
 
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
@@ -55,6 +57,33 @@ def rollback(
     """Load the image of an earlier version again, as a new version: requirements and approval are as for any load."""
     row = asyncio.run(_roll_back(context, name, version, auto_approve=auto_approve))
     output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
+
+
+@app.command("diff")
+def diff(
+    name: Annotated[str, typer.Argument(help="Name of the replica.")],
+    *,
+    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the output.")] = (
+        output.Output.table
+    ),
+    context: ContextName = None,
+) -> None:
+    """Show what the loads of a replica that wait for approval change in Kubernetes: live and desired, side by side."""
+    asyncio.run(_diff(context, name, format_))
+
+
+async def _diff(context: str | None, name: str, format_: output.Output) -> None:
+    async with open_session(config.load(), context) as session:
+        found = [request for request in await requests.read_all(session, every=False) if waits_for(name, request)]
+    if not found:
+        raise InvalidInput(f"no load of {name} waits for approval: see `reside request list`")
+    requests.show_changes(found, format_)
+
+
+def waits_for(name: str, request: LoadRequest) -> bool:
+    """Return whether a load request would change the replica of this name, or create it, and waits for approval."""
+    content = request.approve_request
+    return request.status == "requires-approval" and content is not None and content.name == name
 
 
 async def _roll_back(context: str | None, name: str, version: int | None, *, auto_approve: bool) -> Row:

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from reside.cli import config, loading, output
+from reside.cli import config, differences, loading, output
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.session import Session, open_session
 from reside.cli.shared_options import with_options
 from reside.cli.spec_options import ImageArgument, SpecOptions
+from reside.jazz import ValueDeleted
 from reside.model import lookup
-from reside.model.alpha_contract import LOAD_REQUESTS, OPEN_REQUESTS, READ_REQUESTS, REJECT_LOAD_REQUEST
+from reside.model.alpha_contract import (
+    FINISHED_REQUESTS,
+    LOAD_REQUESTS,
+    OPEN_REQUESTS,
+    READ_REQUESTS,
+    REJECT_LOAD_REQUEST,
+)
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, NotAllowed, ResideError
 
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 
     from reside.jazz import CoList, CoMap
 
-app = typer.Typer(no_args_is_help=True, help="Load requests: create, list, show, approve, reject.")
+app = typer.Typer(no_args_is_help=True, help="Load requests: create, list, show, diff, approve, reject.")
 
 COLUMNS = ("id", "status", "name", "image", "reason")
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
@@ -57,7 +64,7 @@ async def _create(context: str | None, spec: LoadRequestSpec) -> None:
 @app.command("list")
 def list_requests(
     *,
-    every: Annotated[bool, typer.Option("--all", help="Also those that are finished.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also those that are finished and kept.")] = False,
     format_: Format = output.Output.table,
     context: ContextName = None,
 ) -> None:
@@ -67,21 +74,55 @@ def list_requests(
 
 async def _list(context: str | None, format_: output.Output, *, every: bool) -> None:
     async with open_session(config.load(), context) as session:
-        ids = await (_all_ids(session) if every else _open_ids(session))
-        rows = [_row(await _read(session, await session.node.load_map(co_id))) for co_id in ids]
-    output.listing(sorted(rows, key=lambda row: row["id"]), COLUMNS, format_)
+        rows = [_row(request) for request in await read_all(session, every=every)]
+    output.listing(rows, COLUMNS, format_)
+
+
+async def read_all(session: Session, *, every: bool) -> list[LoadRequest]:
+    """Return the open load requests, and if `every` is set also those that are finished and kept, sorted by id.
+
+    Raises:
+        NotAllowed: the account may not read them.
+    """
+    ids = await (_all_ids(session) if every else _open_ids(session))
+    read = [await _read_unless_gone(session, co_id) for co_id in ids]
+    return sorted((request for request in read if request is not None), key=lambda request: request.id)
 
 
 async def _open_ids(session: Session) -> Sequence[str]:
-    listed = await session.node.load_map(session.data[OPEN_REQUESTS])
-    _check_readable(listed)
+    listed = await _index(session, OPEN_REQUESTS)
     return [str(item) for item in listed.values()]
 
 
 async def _all_ids(session: Session) -> Sequence[str]:
-    listed = await session.node.load_list(session.data[LOAD_REQUESTS])
-    _check_readable(listed)
-    return list(dict.fromkeys(str(item) for item in listed))
+    earlier = await session.node.load_list(session.data[LOAD_REQUESTS])
+    _check_readable(earlier)
+    found = [*(str(item) for item in earlier), *await _open_ids(session)]
+    if FINISHED_REQUESTS in session.data:
+        finished = (await _index(session, FINISHED_REQUESTS)).values()
+        found += [str(entry.get("request")) for entry in finished if isinstance(entry, dict)]
+    return list(dict.fromkeys(found))
+
+
+async def _index(session: Session, member: str) -> CoMap:
+    """Return an index of Alpha's root map; Alpha replaces it from time to time."""
+    while True:
+        co_id = session.data[member]
+        try:
+            listed = await session.node.load_map(co_id)
+        except ValueDeleted:
+            if session.data[member] != co_id:
+                continue
+            raise
+        _check_readable(listed)
+        return listed
+
+
+async def _read_unless_gone(session: Session, co_id: str) -> LoadRequest | None:
+    try:
+        return await _read(session, await session.node.load_map(co_id))
+    except ValueDeleted:  # it was deleted after the indexes were read
+        return None
 
 
 def _check_readable(listed: CoMap | CoList) -> None:
@@ -118,6 +159,34 @@ async def _show(context: str | None, number: int, format_: output.Output) -> Non
         return
     output.console.print(loading.render_request(request))
     output.console.print(f"status: {output.printable(_status(request))}", markup=False, highlight=False)
+
+
+@app.command("diff")
+def diff(number: Number, *, format_: Format = output.Output.table, context: ContextName = None) -> None:
+    """Show what the approval of a load request changes in Kubernetes: live values and desired ones, side by side."""
+    asyncio.run(_diff(context, number, format_))
+
+
+async def _diff(context: str | None, number: int, format_: output.Output) -> None:
+    async with open_session(config.load(), context) as session:
+        request = await _read(session, await find(session, number))
+    if request.status != "requires-approval":
+        raise InvalidInput(f"load request {number} has no preview: it is {_status(request)}")
+    show_changes([request], format_)
+
+
+def show_changes(requests: Sequence[LoadRequest], format_: output.Output) -> None:
+    """Print what the approval of these load requests changes."""
+    if format_ is output.Output.json:
+        found = [
+            {"id": request.id, "changes": [change.document() for change in differences.changes_of(request)]}
+            for request in requests
+        ]
+        output.print_json(found)
+        return
+    for request in requests:
+        output.console.print(f"load request {request.id}", markup=False, highlight=False)
+        differences.show(output.console, differences.changes_of(request))
 
 
 def _status(request: LoadRequest) -> str:
@@ -198,13 +267,18 @@ async def find(session: Session, number: int) -> CoMap:
     """Return the map of a load request.
 
     Raises:
-        InvalidInput: it does not exist.
+        InvalidInput: it does not exist, or is not kept any more.
     """
     named = await session.node.find_unique_map(session.data.group.id, lookup.load_request_by_id(number))
     target = None if named is None else named.get(lookup.TARGET)
     if not isinstance(target, str):
         raise InvalidInput(f"load request {number} does not exist: see `reside request list --all`")
-    return await session.node.load_map(target)
+    try:
+        return await session.node.load_map(target)
+    except ValueDeleted:
+        raise InvalidInput(
+            f"load request {number} is not kept any more: see the versions in `reside replica list -o json`"
+        ) from None
 
 
 async def _read(session: Session, value: CoMap) -> LoadRequest:

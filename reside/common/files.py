@@ -7,6 +7,7 @@ and the folder is synced. So a reader finds either the old or the new content, a
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from contextlib import contextmanager
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 _SUFFIX: Final = ".draft"
 _ABANDONED_S: Final = 3600.0
 """Age in seconds after which a draft was left by a killed process; writing one takes a fraction of a second."""
+_DRAFT: Final = re.compile(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}")
+"""The names that `tempfile` makes of the arguments below."""
+_examined: Final[dict[Path, float]] = {}
+"""Folder → when it was searched for abandoned drafts last, by the monotonic clock."""
 
 
 def write_private(path: Path, content: str | bytes, *, make_folder: bool = False) -> None:
@@ -56,7 +61,7 @@ def create_private(path: Path, content: str | bytes) -> bool:
 @contextmanager
 def _draft(path: Path, content: str | bytes) -> Iterator[Path]:
     """Write the draft of a file; after the block, remove it if it is still there, and sync the folder."""
-    _remove_abandoned(path)
+    _remove_abandoned(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)  # of mode 0600
     draft = Path(name)
     try:
@@ -67,27 +72,37 @@ def _draft(path: Path, content: str | bytes) -> Iterator[Path]:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _make_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove drafts of killed processes, because they may contain secrets."""
-    for found in path.parent.iterdir():
-        if found.name.startswith(f".{path.name}.") and found.name.endswith(_SUFFIX):
+def _remove_abandoned(folder: Path) -> None:
+    """Remove drafts of killed processes, because they may contain secrets.
+
+    A folder with a thousand files is not read at each write: it is searched at the first one, and then once an hour.
+    """
+    now = time.monotonic()
+    if now - _examined.get(folder, -_ABANDONED_S) < _ABANDONED_S:
+        return
+    for found in folder.iterdir():
+        if _DRAFT.fullmatch(found.name):
             try:
                 if time.time() - found.stat().st_mtime > _ABANDONED_S:
                     found.unlink()
             except FileNotFoundError:
                 continue  # its writer has just finished
+    _examined[folder] = now
 
 
-def _sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to the disk; syncing a file does not sync its name (fsync(2))."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Sync the content of a file, or the names in a folder, to the disk.
+
+    Syncing a file does not sync its name, nor does syncing a folder sync its own (fsync(2)).
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _OUTDATED_PER_KEY: Final = 4
 _FEW: Final = 64
-"""The heap is made anew when it is longer than that: outdated entries of keys that fail again and again fill it."""
+"""The heap is rebuilt when it is longer than that: outdated entries of keys that fail again and again fill it."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Lanes:
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
     """Key → number of consecutive failures."""
+    waited_s: float = 0.0
+    """Seconds for which the key that was taken last had been due."""
     _again: dict[str, float] = field(default_factory=dict)
     """Key that was added while it is handled → time when it is due again."""
     _times: list[tuple[float, int, str]] = field(default_factory=list)
@@ -85,6 +87,7 @@ class Lanes:
             key = next(iter(retries))
         else:
             return None
+        self.waited_s = max(0.0, now - self.waiting[key].due)
         self._forget(key)
         self.running.add(key)
         return key

@@ -1,11 +1,13 @@
 """Identify processes, and check in /proc whether they are alive.
 
 The kernel reuses pids. So a process is identified by its pid, its start time and the machine's boot id. A zombie is not
-alive.
+alive, unless threads of it still run: the kernel shows a process as a zombie as soon as its first thread has ended, but
+its ports and files stay open until the last one has.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -44,8 +46,8 @@ class Stat:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is neither a zombie nor dead."""
-        return self.fields[0] not in _DEAD
+        """Whether a thread of the process still runs."""
+        return self.fields[0] not in _DEAD or self.threads > 1
 
     @property
     def parent(self) -> int:
@@ -56,6 +58,11 @@ class Stat:
     def session(self) -> int:
         """Process id of the session leader."""
         return int(self.fields[3])
+
+    @property
+    def threads(self) -> int:
+        """Number of threads, with the first one also after it has ended."""
+        return int(self.fields[17])
 
     @property
     def start(self) -> int:
@@ -76,6 +83,29 @@ def read_stat(pid: int | str, processes: Path = PROC) -> Stat | None:
         return None
     name, _, rest = text.partition("(")[2].rpartition(")")  # the name may contain spaces and parentheses
     return Stat(name, tuple(rest.split()))
+
+
+def resident_memory(pid: int, processes: Path = PROC) -> int:
+    """Return the bytes of memory that the children of a process, their children and so on have in RAM together.
+
+    Memory that they share is counted for each of them.
+
+    Args:
+        pid: the process id of the parent, whose own memory does not count.
+        processes: mount point of proc; another folder in tests.
+    """
+    stats = {int(each.name): read_stat(each.name, processes) for each in processes.iterdir() if each.name.isdecimal()}
+    children: dict[int, list[int]] = {}
+    for child, stat in stats.items():
+        if stat is not None:
+            children.setdefault(stat.parent, []).append(child)
+    pages, left = 0, list(children.get(pid, ()))
+    while left:
+        child = left.pop()
+        stat = stats[child]
+        pages += int(stat.fields[21]) if stat is not None else 0
+        left += children.get(child, ())
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def boot_id() -> str:

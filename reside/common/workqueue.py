@@ -95,7 +95,7 @@ class WorkQueue:
         urgent: Callable[[str], bool] = lambda _: False,
         attempts: int | None = None,
     ) -> None:
-        self._name = name
+        self.name = name
         self._handler = handler
         self._judge = judge
         self._attempts = attempts
@@ -104,11 +104,16 @@ class WorkQueue:
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
+        self._observe_wait: Callable[[float], None] = lambda _: None
 
     def add(self, key: str, after: float = 0.0) -> None:
         """Queue `key`, due in `after` seconds; if it is being handled, it is handled again afterwards."""
         self._lanes.add(key, self._now() + after)
         self._update()
+
+    def observe_waits(self, observer: Callable[[float], None]) -> None:
+        """Call `observer` with the seconds for which a key was due, each time before it is handled."""
+        self._observe_wait = observer
 
     @property
     def idle(self) -> bool:
@@ -152,7 +157,8 @@ class WorkQueue:
             key = None if self._draining else self._lanes.take(now)
             if key is not None:
                 self._update_idle()
-                tasks.create_task(self._handle(key), name=f"{self._name} {key}")
+                self._observe_wait(self._lanes.waited_s)
+                tasks.create_task(self._handle(key), name=f"{self.name} {key}")
                 continue
             try:
                 async with asyncio.timeout(self._lanes.next_due(now)):
@@ -180,10 +186,10 @@ class WorkQueue:
     def _failed(self, key: str, error: Exception, verdict: Verdict) -> None:
         attempt = self._lanes.failures.get(key, 0) + 1
         is_bug = verdict is Verdict.PUT_OFF
-        facts = {"queue": self._name, "key": shown(key), "kind": type(error).__name__, "error": safe_text(error)}
+        facts = {"queue": self.name, "key": shown(key), "kind": type(error).__name__, "error": safe_text(error)}
         if is_bug:
             for observe in _observers:
-                observe(self._name)
+                observe(self.name)
             facts["at"] = place_of(error)
         is_last = self._attempts is not None and attempt >= self._attempts and not is_transient(error)
         if verdict is Verdict.WAIT or is_last:

@@ -1,7 +1,8 @@
 """Requests to etcd's JSON gateway (`/v3`): the next member if one fails, and a login if etcd asks for one.
 
-It uses httpx2 and not etcd3gw, because etcd3gw is synchronous: every waiter and every watch would need a thread that
-can't be cancelled. It also supports one host only.
+It does not use etcd3gw, because etcd3gw is synchronous: every waiter and every watch would need a thread that can't be
+cancelled. It also supports one host only. Watches use httpx2, which reads streams; all other requests use
+`reside.locks.connections`, which needs less CPU.
 
 A login is a token that etcd keeps in memory: it is gone after a restart of etcd, after five minutes without use, and
 after a change of the user. So a request whose token is refused is repeated once with a new one. An etcd without
@@ -11,16 +12,18 @@ authentication ignores tokens.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
+import orjson
 
 from reside.common.tls import trusted_authorities
+from reside.locks.connections import Connections
 from reside.locks.errors import EtcdUnavailable, UserRefused
+from reside.locks.exchange import Answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -52,7 +55,7 @@ class Gateway:
     Args:
         hosts: addresses of the members, e.g. `http://etcd:2379`.
         user: finds the user to log in as; it is called for each login. None: there is none.
-        transport: HTTP transport; None: the network.
+        transport: HTTP transport of all requests; None: the network.
     """
 
     def __init__(
@@ -70,9 +73,12 @@ class Gateway:
         self._client = httpx2.AsyncClient(
             timeout=REQUEST_TIMEOUT_S, transport=transport, verify=trusted_authorities(), trust_env=False
         )
+        self._connections = Connections() if transport is None else None
 
     async def aclose(self) -> None:
         """Close all connections."""
+        if self._connections is not None:
+            await self._connections.aclose()
         await self._client.aclose()
 
     async def post(
@@ -97,17 +103,17 @@ class Gateway:
         """
         for attempt in range(1, _ATTEMPTS + 1):
             token = self._token
-            response = await self._send(path, body, timeout, token)
-            if response.status_code == httpx2.codes.OK:
-                return _parse(response.text, path)
-            reason = _reason(response)
+            answer = await self._send(path, body, timeout, token)
+            if answer.status == httpx2.codes.OK:
+                return _parse(answer.text, path)
+            reason = _reason(answer)
             if any(text in reason for text in accept):
                 return {}
             if attempt < _ATTEMPTS and any(text in reason for text in _NOT_LOGGED_IN):
                 await self._log_in(token)
             elif attempt == _ATTEMPTS or _CHANGED_MEANWHILE not in reason:
                 break
-        raise _refused(response.status_code, path, reason)
+        raise _refused(answer.status, path, reason)
 
     @asynccontextmanager
     async def lines(self, path: str, body: dict[str, Any]) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
@@ -132,16 +138,16 @@ class Gateway:
             UserRefused: etcd does not know the user, or it has another password.
         """
         body = {"name": user.name, "password": user.password}
-        response = await self._send("/v3/auth/authenticate", body, REQUEST_TIMEOUT_S, None)
-        if response.status_code == httpx2.codes.OK:
-            self._token = str(_parse(response.text, "/v3/auth/authenticate").get("token"))
+        answer = await self._send("/v3/auth/authenticate", body, REQUEST_TIMEOUT_S, None)
+        if answer.status == httpx2.codes.OK:
+            self._token = str(_parse(answer.text, "/v3/auth/authenticate").get("token"))
             return True
-        reason = _reason(response)
+        reason = _reason(answer)
         if NOT_ENABLED in reason:
             return False
         if _LOGIN_FAILED in reason:
             raise UserRefused(user.name)
-        raise _refused(response.status_code, "/v3/auth/authenticate", reason)
+        raise _refused(answer.status, "/v3/auth/authenticate", reason)
 
     async def _log_in(self, refused: str | None) -> None:
         """Replace a token that was refused, unless another request has replaced it meanwhile."""
@@ -153,28 +159,34 @@ class Gateway:
                 raise EtcdUnavailable("etcd asks for a user, and this process has none yet")
             await self.log_in(user)
 
-    async def _send(self, path: str, body: dict[str, Any], within_s: float, token: str | None) -> httpx2.Response:
-        """Return the response of the first member that works."""
+    async def _send(self, path: str, body: dict[str, Any], within_s: float, token: str | None) -> Answer:
+        """Return the answer of the first member that works."""
+        text = orjson.dumps(body)
         for _ in range(len(self._hosts)):
             host = self._hosts[0]
             try:
-                response = await self._client.post(
-                    f"{host}{path}", json=body, timeout=within_s, headers=_headers(token)
-                )
-            except httpx2.TransportError as error:
+                answer = await self._send_to(host, path, text, within_s, token)
+            except (OSError, httpx2.TransportError) as error:
                 failure = self._unavailable(host, error)
                 continue
-            if not response.is_server_error:
-                return response
+            if not httpx2.codes.is_server_error(answer.status):
+                return answer
             self._pass_over(host)
-            failure = _refused(response.status_code, path, response.text)
+            failure = _refused(answer.status, path, answer.text)
         raise failure
+
+    async def _send_to(self, host: str, path: str, text: bytes, within_s: float, token: str | None) -> Answer:
+        if self._connections is not None:
+            return await self._connections.post(host, path, text, token=token, timeout=within_s)
+        headers = {"content-type": "application/json", **_headers(token)}
+        response = await self._client.post(f"{host}{path}", content=text, timeout=within_s, headers=headers)
+        return Answer(response.status_code, response.text)
 
     def _pass_over(self, host: str) -> None:
         """Start the next request with another member."""
         self._hosts = [*self._hosts[1:], host]
 
-    def _unavailable(self, host: str, error: httpx2.TransportError) -> EtcdUnavailable:
+    def _unavailable(self, host: str, error: Exception) -> EtcdUnavailable:
         self._pass_over(host)
         return EtcdUnavailable(f"etcd at {host} does not respond: {type(error).__name__} {error}".rstrip())
 
@@ -192,23 +204,23 @@ async def _results(response: httpx2.Response, path: str) -> AsyncIterator[dict[s
             yield result
 
 
-def _reason(response: httpx2.Response) -> str:
-    """Return etcd's error message, or the text if the response is not from etcd."""
+def _reason(answer: Answer) -> str:
+    """Return etcd's error message, or the text if the answer is not from etcd."""
     try:
-        answer = json.loads(response.text)
+        found = orjson.loads(answer.text)
     except ValueError:
-        answer = None
-    return str(answer.get("message", answer)) if isinstance(answer, dict) else response.text
+        found = None
+    return str(found.get("message", found)) if isinstance(found, dict) else answer.text
 
 
 def _parse(text: str, path: str) -> dict[str, Any]:
     try:
-        answer = json.loads(text)
+        found = orjson.loads(text)
     except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
+        found = None
+    if not isinstance(found, dict):
         raise EtcdUnavailable(f"the response to {path} is not from etcd: {text[:200]}")
-    return answer
+    return found
 
 
 def _refused(status: int, path: str, reason: str) -> EtcdUnavailable:

@@ -8,12 +8,13 @@ variables (`reside.alpha.stacks.system`), which apply until they are stored.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from reside.common.validation import describe_faults
+from reside.model.backends import SecretsProvider, StateBackend
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,12 +47,28 @@ class ClusterSettings(BaseModel):
     """Registry hosts whose images may be loaded; empty: all. As text: separated by commas."""
     request_expiry_hours: float = Field(default=24.0, gt=0, le=24 * 365)
     """Hours after which a load request that nobody has decided expires."""
+    request_history: int = Field(default=10, ge=1, le=1000)
+    """How many finished load requests are kept of each replica, and of each client whose requests led to no version."""
 
     traces_endpoint: str | None = None
     """Address to which pods send traces by OTLP over HTTP, e.g. `http://collector.observability:4318`; None: nowhere.
 
     Everybody can read it, so it contains no credentials.
     """
+
+    network_policies: Literal["off", "ingress", "full"] = "off"
+    """NetworkPolicies of Jazz, etcd and replicas: `ingress` limits who reaches pods, `full` also what they reach."""
+    ingress_namespace: str | None = None
+    """Namespace of the ingress controller, for NetworkPolicies; None: any other namespace may have it."""
+    state_backend: StateBackend | None = None
+    """Where the Sentinel keeps the engine's states: an object store, `volume`, or None: the volume.
+
+    With `volume`, its pod keeps the credentials of the store that has states which are not moved yet.
+    """
+    secrets_provider: SecretsProvider | None = None
+    """What encrypts secrets in new and moved states: the address of a key; None: the engine's passphrase."""
+    policy: dict[str, Any] = Field(default_factory=dict)
+    """Levels of the policy's rules, and the rules of an organisation's pack (docs/model.md, section 3)."""
 
     @field_validator("allowed_registries", mode="before")
     @classmethod

@@ -31,6 +31,10 @@ class Entity(BaseModel):
         """Return the JSON form that is stored in Jazz, without the members that are None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
+    def compact_document(self) -> dict[str, Any]:
+        """Return the JSON form without the members that are None or have their default value; a reader adds those."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+
 
 class GrantedPermission(Entity):
     """A permission of a requirement: how it was requested, and whether it is approved."""

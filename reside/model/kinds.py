@@ -43,5 +43,5 @@ KINDS: tuple[Kind, ...] = (
 POD = Kind("Pod", "v1", "pods", "pods", "pod")
 """Pods are watched, but no stack contains one."""
 EVENT = Kind("Event", "v1", "events", "events", "event")
-"""Events about failing probes are watched: nothing else in Kubernetes says which probe fails, and why."""
+"""Warnings are watched: nothing else in Kubernetes says which probe fails, or why a StatefulSet gets no pods."""
 BY_KIND: dict[str, Kind] = {kind.kind: kind for kind in KINDS}

@@ -53,8 +53,13 @@ def load_request_by_id(number: int) -> str:
 
 
 def load_request_by_spec(spec: str) -> str:
-    """Return the name of the look-up of the load request that was created from a spec; `spec` is the id of its map."""
+    """Return the name of the look-up of the load request that an earlier release created from a spec."""
     return f"load-request.by-wish.{spec}"
+
+
+def load_request_of_spec(spec: str) -> str:
+    """Return the name of the map of the load request of a spec, in the group of its client; `spec` is the spec's id."""
+    return f"load-request.of-value.{spec}"
 
 
 def load_request_by_name(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reside.model.stacks import ObjectReport
+    from reside.model.reports import ObjectReport
 
 VersionStatus = Literal[
     "unknown", "starting", "running", "degraded", "running-outdated", "completed", "stopping", "stopped", "error"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PLATFORM_STACK: Final = "platform"
 PLATFORM_NAMES: Final = frozenset(
@@ -14,6 +17,8 @@ PLATFORM_NAMES: Final = frozenset(
         "kubernetes",
         "kubernetes-sentinel",
         "kubernetes-sentinel-engine",
+        "kubernetes-sentinel-events",
+        "kubernetes-sentinel-store",
         "platform",
         "reside-teardown",
         "seed",
@@ -27,6 +32,7 @@ _SHARED: Final = {
         {
             "PersistentVolumeClaim/kubernetes-sentinel",
             "Secret/kubernetes-sentinel-engine",
+            "Secret/kubernetes-sentinel-store",
             "ServiceAccount/kubernetes-sentinel",
         }
     ),
@@ -43,6 +49,7 @@ class Context:
         manager: the value of the managed-by label.
         stack: the stack that contains the object; None: the rules about stacks are not checked.
         own: `Kind/name` of the objects of this stack.
+        selectors: the pod selectors of the NetworkPolicies of this stack.
         trusted: whether Alpha declares this stack.
     """
 
@@ -50,12 +57,18 @@ class Context:
     manager: str = "kubernetes-sentinel"
     stack: str | None = None
     own: frozenset[str] = frozenset()
+    selectors: tuple[Mapping[str, Any], ...] = ()
     trusted: bool = False
 
     @property
     def is_platform(self) -> bool:
         """Whether the stack has the objects of Jazz, etcd and the Sentinel's access."""
         return self.trusted and self.stack == PLATFORM_STACK
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the stack is a part of ReSide: Jazz and etcd, Alpha, or the Sentinel."""
+        return self.is_platform or (self.trusted and self.stack in _SHARED)
 
     def may_use(self, key: str) -> bool:
         """Return whether objects of the stack may refer to the object `Kind/name`."""

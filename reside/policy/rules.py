@@ -1,8 +1,9 @@
 """The rules that every Kubernetes object of a ReSide cluster must obey, as pure functions of one object.
 
-A rule is a function from an object and a `Context` to messages, each of which says how to correct the object. `check`
-applies all rules to all objects of a stack. The Sentinel calls it before every apply and preview; `policy/__main__.py`
-applies the rules that need no stack in `pulumi preview --policy-pack policy`.
+A rule is a function from an object and a `Context` to messages, each of which says how to correct the object, with a
+reason, a cure and a level. `review` applies all rules to all objects of a stack. The Sentinel calls it before every
+apply and preview; `policy/__main__.py` applies the rules that need no stack in `pulumi preview --policy-pack policy`.
+`reside.policy.settings` changes levels and adds the rules of an organisation.
 
 Invariants: the package imports the standard library only, so every package may use it; a message never contains a value
 of a Secret or an environment variable; an object of unexpected shape never raises an error.
@@ -11,12 +12,14 @@ of a Secret or an environment variable; an object of unexpected shape never rais
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from reside.policy.context import Context
 from reside.policy.network_rules import internal_services, own_paths
+from reside.policy.pod_rules import network_policies, non_root, read_only_root, resource_requests, seccomp
+from reside.policy.rule import Rule, Violation
+from reside.policy.settings import Policy, PolicyError, parse
 from reside.policy.shapes import Manifest, containers, items, mapping, mappings, name_of, pod_specs
 from reside.policy.stack_rules import (
     engine_annotations,
@@ -26,8 +29,25 @@ from reside.policy.stack_rules import (
     reserved_names,
     secret_values,
 )
+from reside.policy.yielded_fields import yielded_fields
 
-__all__ = ["RULES", "Context", "Manifest", "Violation", "check", "check_object", "object_name"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = [
+    "RULES",
+    "Context",
+    "Manifest",
+    "Policy",
+    "PolicyError",
+    "Rule",
+    "Violation",
+    "check",
+    "default_policy",
+    "object_name",
+    "policy_of",
+    "review",
+]
 
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 ALLOWED_KINDS: Final = frozenset(
@@ -57,32 +77,47 @@ _TOLERATED: Final = frozenset(
 _SYSTEM_PRIORITY: Final = "system-"
 
 
-@dataclass(frozen=True)
-class Violation:
-    """One broken rule: its name, the object as `Kind/name`, and how to correct it."""
-
-    rule: str
-    object: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.object} breaks {self.rule}: {self.message}"
+def check(objects: Iterable[Manifest], context: Context, policy: Policy | None = None) -> list[Violation]:
+    """Return the violations of mandatory rules, which refuse a stack. See `review`."""
+    return [violation for violation in review(objects, context, policy) if violation.level == "mandatory"]
 
 
-Rule = Callable[[Manifest, Context], Iterator[str]]
+def review(objects: Iterable[Manifest], context: Context, policy: Policy | None = None) -> list[Violation]:
+    """Return all violations of the objects of one stack, in the order of objects and rules.
 
-
-def check(objects: Iterable[Manifest], context: Context) -> list[Violation]:
-    """Return all violations of the objects of one stack, in the order of objects and rules."""
+    Args:
+        objects: the objects of the stack.
+        context: what they are compared with.
+        policy: the rules and their levels; None: those of ReSide.
+    """
     stack = list(objects)
-    own = replace(context, own=frozenset(object_name(manifest) for manifest in stack))
-    return [violation for manifest in stack for violation in check_object(manifest, own)]
+    selectors = tuple(mapping(each, "spec", "podSelector") for each in stack if each.get("kind") == "NetworkPolicy")
+    own = frozenset(object_name(manifest) for manifest in stack)
+    known = replace(context, own=own, selectors=selectors)
+    chosen = policy or default_policy()
+    return [violation for manifest in stack for violation in _violations(manifest, known, chosen)]
 
 
-def check_object(manifest: Manifest, context: Context) -> list[Violation]:
-    """Return all violations of one object."""
+def default_policy() -> Policy:
+    """Return the policy of a cluster without settings."""
+    return Policy(RULES)
+
+
+def policy_of(document: object) -> Policy:
+    """Return the policy that settings describe (`reside.policy.settings`).
+
+    Raises:
+        PolicyError: the settings are malformed.
+    """
+    return parse(document, RULES)
+
+
+def _violations(manifest: Manifest, context: Context, policy: Policy) -> Iterator[Violation]:
     name = object_name(manifest)
-    return [Violation(rule, name, message) for rule, judge in RULES.items() for message in judge(manifest, context)]
+    for rule_name, rule in policy.rules.items():
+        for message in rule.judge(manifest, context):
+            level = policy.level(rule_name, context)
+            yield Violation(rule_name, name, message, level, rule.reason, rule.cure)
 
 
 def object_name(manifest: Manifest) -> str:
@@ -197,23 +232,110 @@ def bindings(manifest: Manifest, context: Context) -> Iterator[str]:
 
 
 RULES: Final[dict[str, Rule]] = {
-    "allowed-kinds": kinds,
-    "namespace-confinement": namespace,
-    "managed-by-label": managed_by,
-    "images-by-digest": images_by_digest,
-    "no-privileges": privileges,
-    "no-host-access": host_access,
-    "no-rbac-wildcards": rbac,
-    "local-role-bindings": bindings,
-    "volume-types": volume_types,
-    "no-scheduling-privileges": scheduling,
-    "internal-services": internal_services,
-    "own-references": own_references,
-    "own-roles": own_roles,
-    "narrow-roles": narrow_roles,
-    "no-secret-values": secret_values,
-    "reserved-names": reserved_names,
-    "engine-annotations": engine_annotations,
-    "own-ingress-paths": own_paths,
+    "allowed-kinds": Rule(
+        kinds,
+        "The Sentinel has no access to other kinds.",
+        f"use one of {', '.join(sorted(ALLOWED_KINDS))}",
+        is_fixed=True,
+    ),
+    "namespace-confinement": Rule(
+        namespace, "A cluster is one namespace.", "omit metadata.namespace, or set it to the cluster's", is_fixed=True
+    ),
+    "managed-by-label": Rule(
+        managed_by,
+        "The Sentinel watches, repairs and prunes by this label.",
+        f"set the label {MANAGED_BY_LABEL}",
+        is_fixed=True,
+    ),
+    "images-by-digest": Rule(
+        images_by_digest, "A tag may be moved after the approval.", "name images NAME@sha256:<64 hex digits>"
+    ),
+    "no-privileges": Rule(
+        privileges, "A privileged container controls its node.", "remove privileged, capabilities.add and procMount"
+    ),
+    "no-host-access": Rule(
+        host_access,
+        "The node's network, processes and files belong to all clusters.",
+        "use Services, claims and emptyDirs",
+    ),
+    "no-rbac-wildcards": Rule(
+        rbac, "A wildcard covers what is added later, too.", "name each API group, resource and verb"
+    ),
+    "local-role-bindings": Rule(
+        bindings, "Rights of one cluster must not reach another.", "bind a Role to a ServiceAccount of this namespace"
+    ),
+    "volume-types": Rule(
+        volume_types, "Other volumes reach nodes and networks past Kubernetes.", "use a PersistentVolumeClaim"
+    ),
+    "no-scheduling-privileges": Rule(
+        scheduling, "Nodes and system priorities are the operator's choice.", "use a placement group"
+    ),
+    "internal-services": Rule(
+        internal_services, "Ingresses alone open a cluster to the outside.", "use type ClusterIP and an Ingress"
+    ),
+    "own-references": Rule(
+        own_references,
+        "Whoever may declare pods must not read what others own.",
+        "declare what pods use in their stack",
+    ),
+    "own-roles": Rule(own_roles, "A binding grants what its Role says.", "declare the Role in the same stack"),
+    "narrow-roles": Rule(
+        narrow_roles,
+        "Access to all Secrets is access to every account.",
+        "name the Secrets of this stack in resourceNames",
+    ),
+    "no-secret-values": Rule(
+        secret_values,
+        "Whoever may read stacks would read the values.",
+        "use the annotation reside.io/secret-references",
+    ),
+    "reserved-names": Rule(
+        reserved_names, "An object with such a name would take the platform's place.", "use another name or label"
+    ),
+    "engine-annotations": Rule(
+        engine_annotations,
+        "These annotations change what the engine does.",
+        "remove annotations pulumi.com/*",
+        is_fixed=True,
+    ),
+    "own-ingress-paths": Rule(
+        own_paths, "All Ingresses share one host.", "serve paths below /replicas/<stack>/ by Services of the stack"
+    ),
+    "yielded-fields": Rule(
+        yielded_fields,
+        "Another program that owns a field could change what the other rules judge.",
+        "yield only the fields that docs/model.md lists",
+        is_fixed=True,
+    ),
+    "resource-requests": Rule(
+        resource_requests,
+        "Kubernetes places pods by their requests, and ends those without first.",
+        "set resources.requests.cpu and resources.requests.memory",
+        "advisory",
+    ),
+    "read-only-root": Rule(
+        read_only_root,
+        "An intruder can't change programs that can't be written.",
+        "set securityContext.readOnlyRootFilesystem, and mount an emptyDir where the program writes",
+        "advisory",
+    ),
+    "run-as-non-root": Rule(
+        non_root,
+        "Root in a container is root on the node if the container is escaped.",
+        "set securityContext.runAsNonRoot",
+        "advisory",
+    ),
+    "seccomp-profile": Rule(
+        seccomp,
+        "Most faults of the kernel are in system calls that no program needs.",
+        "set securityContext.seccompProfile.type to RuntimeDefault",
+        "advisory",
+    ),
+    "network-policies": Rule(
+        network_policies,
+        "Without a NetworkPolicy every pod of the Kubernetes cluster reaches the pods.",
+        "declare a NetworkPolicy in the stack that selects them",
+        "advisory",
+    ),
 }
 """Name → rule. The names are stable: users see them, and a test freezes them."""

@@ -12,7 +12,6 @@ of control blocks would still write the values that it left in groups of its own
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -25,7 +24,7 @@ from reside.model.permissions import ControlBlockPermission, Grant, PermissionRe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from reside.jazz import CoMap, Node
+    from reside.jazz import CoMap, Node, Tracker
 
 _log = structlog.get_logger(__name__)
 
@@ -33,6 +32,8 @@ _EXTERNAL_ENDPOINT = "externalEndpoint"
 _LOCK_ACCESS = "lockAccess"
 _ENTRY_PREFIX = "permission:"
 """The unique name of an entry is this prefix and the key of the permission."""
+_AT_ONCE = 64
+"""Permissions that are loaded at once: one after the other, each would take a round trip to the sync server."""
 _CANDIDATES = 16
 """Maps that are tried as a block's map of permissions. The first is the right one, unless a manager was hostile."""
 
@@ -42,26 +43,22 @@ class ControlBlock:
 
     Attributes:
         root: the block's map.
-        changed: an event of `watch` for the code that has loaded the block.
     """
 
     def __init__(self, node: Node, root: CoMap, permissions: CoMap) -> None:
         self.root = root
         self._listeners: list[Callable[[], None]] = []
-        self._watchers: WeakSet[asyncio.Event] = WeakSet()
-        self.changed = self.watch()
+        self._watchers: WeakSet[asyncio.Event] | None = None  # Alpha has a block of each replica and no such event
         self._node = node
         self._permissions = permissions
         self._entries: dict[str, CoMap] = {}
         self._foreign: dict[str, CoId] = {}
         self._keys: dict[str, dict[str, None]] = {}
-        self._changed_accounts: set[str] = set()
-        self._listing = permissions.track()
+        self._changed: dict[str, set[str]] = {}
+        self._listing: Tracker | None = None
         self._unread: set[str] = set()
         self._refreshing = asyncio.Lock()
         self._subscriptions: dict[str, Callable[[], None]] = {}
-        self._subscribe(root, self._notify)
-        self._subscribe(permissions, self._notify)
 
     @classmethod
     async def load(cls, node: Node, control_block_id: str) -> ControlBlock:
@@ -72,18 +69,26 @@ class ControlBlock:
             NotReady: the block has no readable content, for example because this account may not read it yet.
         """
         block = await cls.open(node, control_block_id)
-        await block.refresh()
+        await block.follow()
         return block
 
     @classmethod
     async def open(cls, node: Node, control_block_id: str) -> ControlBlock:
         """Load a block without its permissions, for a caller that then asks for some of them (`refresh_entry`).
 
+        It is notified only of changes of these permissions: other changes are read when the caller asks for them.
+
         Raises:
             ValueNotFound, NotReady: see `load`.
         """
         root = await node.load_map(CoId(control_block_id))
         return cls(node, root, await _load_permissions(node, root))
+
+    async def follow(self) -> None:
+        """Load all permissions, and notify of all changes of the block from now on."""
+        self._subscribe(self.root, lambda _: self._notify())
+        self._subscribe(self._permissions, lambda _: self._notify())
+        await self.refresh()
 
     @property
     def id(self) -> CoId:
@@ -142,9 +147,9 @@ class ControlBlock:
         """Return the permissions that are loaded; `refresh` loads new ones."""
         return self._parsed(self._entries)
 
-    def permissions_of(self, account: str) -> tuple[ControlBlockPermission, ...]:
-        """Return the loaded permissions of one grantee."""
-        return self._parsed(self._keys.get(account, ()))
+    def permissions_of(self, account: str, keys: Iterable[str] | None = None) -> tuple[ControlBlockPermission, ...]:
+        """Return the loaded permissions of one grantee, or only those with some of its keys."""
+        return self._parsed(self._keys.get(account, ()) if keys is None else keys)
 
     def find(self, ref: PermissionRef) -> ControlBlockPermission | None:
         """Return the entry of a permission; None if it does not exist."""
@@ -175,10 +180,15 @@ class ControlBlock:
         """Return the accounts that have loaded permissions."""
         return list(self._keys)
 
-    def take_changed_accounts(self) -> set[str]:
-        """Return the grantees whose permissions may have changed since the last call, for the permission loop."""
-        changed, self._changed_accounts = self._changed_accounts, set()
+    def take_changed(self) -> dict[str, set[str]]:
+        """Return the permissions that may have changed since the last call: grantee → their keys."""
+        changed, self._changed = self._changed, {}
         return changed
+
+    def has_unread(self) -> bool:
+        """Return whether permissions were added, replaced or removed since the last `refresh`, or could not be read."""
+        self._unread |= self._listed()
+        return bool(self._unread)
 
     async def refresh(self) -> bool:
         """Load the permissions that were added or replaced since the last call.
@@ -187,11 +197,32 @@ class ControlBlock:
             whether all are loaded; the log says which are not. The next call tries those again.
         """
         async with self._refreshing:
-            self._unread |= self._listing.take()
-            for key in list(self._unread):
-                if await self.refresh_entry(key):
-                    self._unread.discard(key)
-            return not self._unread
+            self._unread |= self._listed()
+            unread, is_complete = list(self._unread), True
+            for start in range(0, len(unread), _AT_ONCE):
+                keys = unread[start : start + _AT_ONCE]
+                self._unread.difference_update(keys)  # before the load, during which they may change again
+                try:
+                    is_complete = await self._refresh_entries(keys) and is_complete
+                except BaseException:
+                    self._unread.update(keys)
+                    raise
+            return is_complete
+
+    def _listed(self) -> set[str]:
+        """Return the permissions that were added, replaced or removed since the last call; at first all."""
+        if self._listing is None:
+            self._listing = self._permissions.track()
+        return self._listing.take()
+
+    async def _refresh_entries(self, keys: list[str]) -> bool:
+        """Load permissions that were added or replaced, at once; return whether there is nothing left to load."""
+        loads = [self.refresh_entry(key) for key in keys]
+        loaded = [await loads[0]] if len(loads) == 1 else await asyncio.gather(*loads)
+        for key in keys:
+            if key in self._entries and not self._known(key):  # its entry was removed
+                self._entry_changed(key)
+        return all(loaded)
 
     async def refresh_entry(self, key: str) -> bool:
         """Load a permission if it was added or replaced; return whether there is nothing left to load."""
@@ -249,7 +280,11 @@ class ControlBlock:
             self.root.set("requirements", members)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` at every change of the block or of a permission; return a function that unsubscribes it."""
+        """Call `listener` at every change of a loaded permission, and of the block if it was loaded with `load`.
+
+        Returns:
+            a function that unsubscribes it.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -259,6 +294,8 @@ class ControlBlock:
         The block keeps only a weak reference to the event.
         """
         event = asyncio.Event()
+        if self._watchers is None:
+            self._watchers = WeakSet()
         self._watchers.add(event)
         return event
 
@@ -279,19 +316,19 @@ class ControlBlock:
         account = key.partition(":")[0]
         self._entries[key] = entry
         self._keys.setdefault(account, {})[key] = None
-        self._changed_accounts.add(account)
-        self._subscribe(entry, partial(self._entry_changed, account))
+        self._subscribe(entry, lambda _: self._entry_changed(key))
+        self._entry_changed(key)
 
-    def _subscribe(self, value: CoMap, listener: Callable[[], None]) -> None:
+    def _subscribe(self, value: CoMap, listener: Callable[[CoMap], None]) -> None:
         if value.id not in self._subscriptions:
-            self._subscriptions[value.id] = value.on_change(lambda _: listener())
+            self._subscriptions[value.id] = value.on_change(listener)
 
-    def _entry_changed(self, account: str) -> None:
-        self._changed_accounts.add(account)
+    def _entry_changed(self, key: str) -> None:
+        self._changed.setdefault(key.partition(":")[0], set()).add(key)
         self._notify()
 
     def _notify(self) -> None:
-        for event in list(self._watchers):
+        for event in list(self._watchers or ()):
             event.set()
         for listener in list(self._listeners):
             listener()

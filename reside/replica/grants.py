@@ -1,7 +1,8 @@
 """The permission loop: make current grants equal to expected grants (docs/model.md, section 4).
 
-Level-triggered: each pass compares `expected` with `current` for the permissions of one grantee, at start and at every
-change of them in the control block. Grantees are independent: a handler that fails or hangs delays only its own.
+Level-triggered: each pass compares `expected` with `current` for permissions of one grantee: at start for all of them,
+after a change in the control block for those that may have changed. So the size of the block does not matter.
+Grantees are independent: a handler that fails or hangs delays only its own.
 `current` is written only after the handler has succeeded. A handler that fails leaves it unchanged; the failure is
 logged, and the handler is retried with back-off.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import structlog
 
@@ -22,12 +23,12 @@ from reside.common import workqueue
 from reside.common.backoff import Backoff
 from reside.common.transience import safe_text
 from reside.common.workqueue import Verdict, WorkQueue
-from reside.jazz import AccountId, JazzError, NodeClosed
+from reside.jazz import AccountId, NodeClosed
 from reside.model.errors import NotReady
-from reside.model.lookup import TARGET, granted_permissions
 from reside.model.permissions import Grant
 from reside.replica.declaration import NO_HANDLERS
 from reside.replica.health import GRANTS_FAILED, GRANTS_PENDING, LAST_GRANTS_PASS
+from reside.replica.publications import Publications
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,7 +46,7 @@ _BACKOFF = Backoff(first=1.0, longest=60.0)
 _WORKERS = 32
 """Grantees that are handled side by side; so many handlers must hang before others wait."""
 _SCAN = ""
-"""The key of the pass that finds the grantees whose permissions have changed; no account has this id."""
+"""The key of the pass that loads new and replaced entries of the block; no account has this id."""
 
 Act = Literal["granted", "revoked", "updated"]
 
@@ -89,11 +90,9 @@ def _step(permission: ControlBlockPermission, is_implemented: Callable[[Permissi
 
 async def run_permission_loop(context: Context, declaration: Declaration) -> None:
     """Run the permission loop until cancelled."""
-    loop = _PermissionLoop(context, declaration)
-    unsubscribe = context.rcb.on_change(lambda: loop.queue.add(_SCAN))
-    loop.queue.add(_SCAN)
-    for account in context.rcb.grantees():  # an earlier loop may have ended before it carried out a change
-        loop.queue.add(account)
+    loop = PermissionLoop(context, declaration)
+    unsubscribe = context.rcb.on_change(loop.note_changes)
+    loop.start()
     try:
         await loop.queue.run()
     finally:
@@ -105,48 +104,92 @@ def _judge(error: Exception) -> Verdict:
     return Verdict.RAISE if isinstance(error, NodeClosed) else workqueue.judge(error)
 
 
-class _PermissionLoop:
-    """The queue of grantees, and the number of permissions of each that are not as expected."""
+class PermissionLoop:
+    """The queue of grantees, and for each the keys of the permissions that its next pass looks at.
+
+    Attributes:
+        queue: the grantees whose pass is due.
+    """
 
     def __init__(self, context: Context, declaration: Declaration) -> None:
         self.queue = WorkQueue("grants", self._handle, workers=_WORKERS, backoff=_BACKOFF, judge=_judge)
         self._context = context
         self._declaration = declaration
-        self._pending: dict[str, int] = {}
+        self._publications = Publications(context)
+        self._due: dict[str, set[str] | None] = {}  # None: all permissions of the grantee
+        self._failed: dict[str, int] = {}
+        self._pending = GRANTS_PENDING.labels(context.name)
+        self._last_pass = LAST_GRANTS_PASS.labels(context.name)
+
+    def start(self) -> None:
+        """Queue all grantees: an earlier loop may have ended before it carried out or published a change."""
+        self._context.rcb.take_changed()
+        for account in self._context.rcb.grantees():
+            self._add(account, None)
+        self.queue.add(_SCAN)
+
+    def note_changes(self) -> None:
+        """Queue the grantees whose permissions may have changed, and a pass that loads new entries."""
+        for account, keys in self._context.rcb.take_changed().items():
+            self._add(account, keys)
+        if self._context.rcb.has_unread():
+            self.queue.add(_SCAN)
+
+    def _add(self, account: str, keys: set[str] | None) -> None:
+        self._due[account] = _union(self._due.get(account, set()), keys)
+        self.queue.add(account)
 
     async def _handle(self, key: str) -> None:
         try:
-            await (self._scan() if key == _SCAN else self._reconcile(key))
+            await (self._scan() if key == _SCAN else self._make_pass(key))
         finally:
-            GRANTS_PENDING.labels(self._context.name).set(sum(self._pending.values()))
-            LAST_GRANTS_PASS.labels(self._context.name).set(time.time())
+            self._pending.set(sum(self._failed.values()))
+            self._last_pass.set(time.time())
 
     async def _scan(self) -> None:
-        is_complete = await self._context.rcb.refresh()
-        for account in self._context.rcb.take_changed_accounts():
-            self.queue.add(account)
-        if not is_complete:
+        if not await self._context.rcb.refresh():
             raise NotReady(f"not all permissions of {self._context.name} can be loaded: see its log")
 
-    async def _reconcile(self, account: str) -> None:
-        failed = await reconcile(self._context, self._declaration, account)
+    async def _make_pass(self, account: str) -> None:
+        failed = await self.reconcile(account)
         if failed:
-            self._pending[account] = failed
+            self._failed[account] = failed
             raise NotReady(f"not all permissions of {account} on {self._context.name} are carried out: see its log")
-        self._pending.pop(account, None)
+        self._failed.pop(account, None)
+
+    async def reconcile(self, account: str) -> int:
+        """Make one pass over the permissions of a grantee that are due: carry out their changes and publish the grants.
+
+        If one fails, all that it looked at are due again.
+
+        Returns:
+            the number of changes that failed; the log says why. A failed publication counts as one.
+        """
+        keys, failed = self._due.pop(account, set()), -1
+        try:
+            failed = await self._carry_out(account, keys)
+            # What was carried out is a change of the block, too. Publish after it, and not once for each of the two.
+            meanwhile = self._due.pop(account, set())
+            keys = _union(keys, meanwhile)
+            failed += await self._carry_out(account, meanwhile)
+            if keys is None or keys:
+                failed += not await self._publications.publish(AccountId(account), keys)
+        finally:
+            if failed:
+                self._due[account] = _union(self._due.get(account, set()), keys)
+        return failed
+
+    async def _carry_out(self, account: str, keys: set[str] | None) -> int:
+        """Carry out changes of a grantee, and return the number of those that failed."""
+        context, declaration = self._context, self._declaration
+        steps = next_steps(context.rcb.permissions_of(account, keys), declaration.implements)
+        if any(step.act == "revoked" for step in steps):
+            await self._publications.publish(AccountId(account), keys)  # at once, since a handler may take its time
+        return sum([not await _try(context, declaration, step) for step in steps])
 
 
-async def reconcile(context: Context, declaration: Declaration, account: str) -> int:
-    """Make one pass over the permissions of a grantee: carry out their changes and publish the grants.
-
-    Returns:
-        the number of changes that failed; the log says why. A failed publication counts as one.
-    """
-    steps = next_steps(context.rcb.permissions_of(account), declaration.implements)
-    if any(step.act == "revoked" for step in steps):
-        await _try_to_publish(context, AccountId(account))  # at once, since a handler may take its time
-    failed = sum([not await _try(context, declaration, step) for step in steps])
-    return failed + (not await _try_to_publish(context, AccountId(account)))
+def _union(keys: set[str] | None, more: set[str] | None) -> set[str] | None:
+    return None if keys is None or more is None else keys | more
 
 
 async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
@@ -191,39 +234,3 @@ def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
     if step.act == "revoked":
         return handlers.revoked
     return handlers.updated or handlers.granted
-
-
-async def _try_to_publish(context: Context, account: AccountId) -> bool:
-    """Publish to a grantee what is granted to it; return whether that succeeded.
-
-    The unique map `granted-permissions:for-account:<accountId>` of the public group points (member `target`) to a map
-    that only the grantee can read: permission key → params.
-    """
-    granted = {p.ref.key: p.expected.params for p in context.rcb.permissions_of(account) if p.in_force}
-    try:
-        await _publish_to(context, account, granted)
-    except NodeClosed:
-        raise
-    except JazzError as error:
-        _log.warning("grants can't be published", replica=context.name, account=account, error=str(error))
-        return False
-    return True
-
-
-async def _publish_to(context: Context, account: AccountId, granted: dict[str, Any]) -> None:
-    name = granted_permissions(account)
-    pointer = await context.node.find_unique_map(context.public.id, name)
-    target = None if pointer is None else pointer.get(TARGET)
-    if isinstance(target, str):
-        published = await context.node.load_map(target)
-    elif granted:
-        group = context.node.create_group(name)
-        await group.add_member(account, "reader")
-        published = group.create_map({})
-        pointer = await context.node.unique_map(context.public, name)
-        pointer.set(TARGET, published.id)
-    else:
-        return
-    published.update({key: params for key, params in granted.items() if published.get(key) != params})
-    for key in [key for key in published if key not in granted]:
-        published.delete(key)

@@ -84,7 +84,7 @@ async def started(
             async for attempt in _attempts():
                 with attempt:
                     await _publish(context, declaration, endpoint)
-        stack.callback(context.rcb.on_change(partial(_publish_profile, context, declaration, endpoint)))
+        stack.callback(context.rcb.root.on_change(lambda _: _publish_profile(context, declaration, endpoint)))
         async with steps.step("load profiles of peers"):
             await _load_peer_profiles(context)
         stack.push_async_callback(_flush, context)

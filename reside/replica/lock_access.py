@@ -1,7 +1,7 @@
 """The user with which a replica takes its locks in etcd.
 
 Alpha puts name and password into a map that only the replica can read, and names the map in the control block. So a
-login needs nothing but the replica's account, and works again after Alpha has added the user anew.
+login needs nothing but the replica's account, and works again after Alpha has added the user again.
 """
 
 from __future__ import annotations

@@ -8,15 +8,13 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from pulumi.automation import CommandResult, PulumiCommand
-from pulumi.automation._cmd import _parse_and_validate_pulumi_version
-from pulumi.automation._env import _SKIP_VERSION_CHECK_VAR
-from pulumi.automation._minimum_version import _MINIMUM_VERSION
-from pulumi.automation.errors import create_command_error
+from pulumi.automation.errors import CommandError, create_command_error
+from semver import VersionInfo
 
 from reside.resident.engine import Engine
 from reside.resident.environment import command_environment, find_binary, identity
-from reside.resident.errors import EngineUnavailable, Unserved
-from reside.resident.patches import install_patches
+from reside.resident.errors import EngineEnded, EngineUnavailable, Unserved
+from reside.resident.patches import install_patches, is_tested_sdk
 from reside.resident.settings import ResidentSettings
 
 if TYPE_CHECKING:
@@ -24,10 +22,21 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pulumi.automation import OnOutput
-    from semver import VersionInfo
 
 _log = logging.getLogger(__name__)
 _NON_INTERACTIVE = "--non-interactive"
+
+
+class EngineDied(CommandError):  # noqa: N818 - named after what is wrong
+    """The engine ended during a command.
+
+    Attributes:
+        result: the output until then.
+    """
+
+    def __init__(self, result: CommandResult) -> None:
+        super().__init__(result)
+        self.result = result
 
 
 class ResidentCommand(PulumiCommand):
@@ -35,8 +44,8 @@ class ResidentCommand(PulumiCommand):
 
     Create one and share it between workspaces and threads. The engine starts with the first command. The stock command
     line runs the commands that the engine does not serve, such as `config`, `plugin`, and programs that are not inline.
-    Creating the first one in a process installs the patches of Pulumi's SDK that the settings enable (see
-    `reside.resident.patches`).
+    Creating the first one in a process installs the patches of Pulumi's SDK that the settings enable. With another
+    version of the SDK than the tested one, the stock command line runs all commands (see `reside.resident.patches`).
 
     Args:
         settings: the settings of the engine.
@@ -50,7 +59,9 @@ class ResidentCommand(PulumiCommand):
         self._lock = threading.Lock()
         self._closed = False
         self._version: VersionInfo | None = None
-        install_patches(self.settings)
+        self._is_tested = is_tested_sdk()
+        if self._is_tested:
+            install_patches(self.settings)
 
     @property
     def version(self) -> VersionInfo | None:  # type: ignore[override]  # an attribute there; here it is computed once
@@ -60,8 +71,8 @@ class ResidentCommand(PulumiCommand):
             InvalidVersionError: the SDK needs a newer version.
         """
         if self._version is None:
-            opt_out = os.getenv(_SKIP_VERSION_CHECK_VAR) is not None
-            self._version = _parse_and_validate_pulumi_version(_MINIMUM_VERSION, self._read_version(), opt_out)
+            text = self._read_version()
+            self._version = _validated(text) if self._is_tested else VersionInfo.parse(text)
         return self._version
 
     def run(
@@ -82,6 +93,8 @@ class ResidentCommand(PulumiCommand):
             EngineUnavailable: the engine cannot be started, and the settings allow no fallback.
         """
         arguments = _non_interactive(args)
+        if not self._is_tested:
+            return super().run(arguments, cwd, additional_env, on_output, on_error)
         try:
             call = self.engine(additional_env).open(arguments, cwd)
         except Unserved:
@@ -91,7 +104,10 @@ class ResidentCommand(PulumiCommand):
                 raise
             _log.warning("the resident engine does not start; the stock command line is used: %s", error)
             return super().run(arguments, cwd, additional_env, on_output, on_error)
-        result = call.finish(on_output, on_error)
+        try:
+            result = CommandResult(*call.finish(on_output, on_error))
+        except EngineEnded as ended:
+            raise EngineDied(CommandResult(*ended.result)) from None
         if result.code != 0:
             raise create_command_error(result)
         return result
@@ -102,7 +118,7 @@ class ResidentCommand(PulumiCommand):
         Raises:
             EngineUnavailable: the binary is missing, or this object was closed.
         """
-        environment = command_environment(self.command, additional_env)
+        environment = command_environment(self.command, additional_env, self.settings.session_variables)
         binary = find_binary(self.settings.engine, environment)
         key = identity(binary, environment)
         with self._lock:
@@ -135,6 +151,21 @@ class ResidentCommand(PulumiCommand):
             except EngineUnavailable as error:
                 _log.warning("the version of the resident engine cannot be read: %s", error)
         return super().run(["version"], ".", {}).stdout.strip().removeprefix("v")
+
+
+def _validated(version: str) -> VersionInfo | None:
+    """Return a version of the engine, as the SDK does.
+
+    Raises:
+        InvalidVersionError: the SDK needs a newer version.
+    """
+    # Imported here, because other versions of the SDK may not have these private parts.
+    from pulumi.automation._cmd import _parse_and_validate_pulumi_version  # noqa: PLC0415
+    from pulumi.automation._env import _SKIP_VERSION_CHECK_VAR  # noqa: PLC0415
+    from pulumi.automation._minimum_version import _MINIMUM_VERSION  # noqa: PLC0415
+
+    opt_out = os.getenv(_SKIP_VERSION_CHECK_VAR) is not None
+    return _parse_and_validate_pulumi_version(_MINIMUM_VERSION, version, opt_out)
 
 
 def _non_interactive(args: list[str]) -> list[str]:

@@ -12,12 +12,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from pulumi.automation import CommandResult
-
 from reside.resident import starting
 from reside.resident.environment import identity
-from reside.resident.errors import DIED, EngineDied, EngineUnavailable, Unserved
-from reside.resident.output import Lines
+from reside.resident.errors import DIED, EngineEnded, EngineUnavailable, Unserved
+from reside.resident.output import Lines, Output
 from reside.resident.sessions import end_session, reap, session_members
 from reside.resident.wire import Connection
 
@@ -178,14 +176,14 @@ class Call:
         """Interrupt the command: the first call cancels it gracefully, the second terminates it; from any thread."""
         self._connection.interrupt()
 
-    def finish(self, on_output: OnOutput | None = None, on_error: OnOutput | None = None) -> CommandResult:
+    def finish(self, on_output: OnOutput | None = None, on_error: OnOutput | None = None) -> Output:
         """Wait until the command ends; its lines are passed to the callbacks, on this thread.
 
         A KeyboardInterrupt interrupts the command, as a terminal does with the stock command line, and is raised when
         the command has ended. The second one terminates the command; the third is raised immediately.
 
         Raises:
-            EngineDied: the engine ended before the command.
+            EngineEnded: the engine ended before the command.
         """
         streams = {"stdout": Lines(on_output), "stderr": Lines(on_error)}
         interrupts: list[KeyboardInterrupt] = []
@@ -209,8 +207,8 @@ class Call:
         if failure is not None:
             raise failure
         if code is None:
-            raise EngineDied(CommandResult(stdout, f"{stderr}\n{message}".lstrip(), DIED))
-        return CommandResult(stdout, stderr, code)
+            raise EngineEnded(Output(stdout, f"{stderr}\n{message}".lstrip(), DIED))
+        return Output(stdout, stderr, code)
 
     def _read(self, streams: Mapping[str, Lines]) -> int | None:
         """Read up to the exit code and return it; None if the stream ends first."""

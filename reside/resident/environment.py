@@ -1,8 +1,8 @@
 """The environment of an engine, and the identity derived from it.
 
-The environment of an engine never changes; it is the one that the stock command line would get. With another
-passphrase, backend, home or kubeconfig the identity differs, so another engine is used. The identity is a hash, so it
-reveals no value.
+The environment of an engine never changes; it is the one that the stock command line would get, without the variables
+of terminals and sessions (`session_variables`). With another passphrase, backend, home or kubeconfig the identity
+differs, so another engine is used. The identity is a hash, so it reveals no value.
 """
 
 from __future__ import annotations
@@ -14,26 +14,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reside.resident.errors import EngineUnavailable
+from reside.resident.session_variables import SESSION_VARIABLES, is_listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PROTOCOL: Final = 1
-VOLATILE: Final = frozenset(
-    {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST", "SHLVL", "TERM", "PULUMI_DEBUG_COMMANDS"}
-)
-"""Variables without effect on an operation that differ between shells, and one that is always set."""
 
 
-def command_environment(command: str, additional: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of `PulumiCommand.run` (pulumi/automation/_cmd.py), without volatile variables."""
-    merged = {**os.environ, **additional}
-    environment = {name: value for name, value in merged.items() if name not in VOLATILE}
+def command_environment(
+    command: str, additional: Mapping[str, str], session_variables: frozenset[str] = SESSION_VARIABLES
+) -> dict[str, str]:
+    """Return the environment of `PulumiCommand.run` (pulumi/automation/_cmd.py), without variables of the session.
+
+    A variable that the program sets itself (`additional`, with another value than this process has) is always kept.
+    """
+    environment = {**os.environ, **additional}
+    for name in [name for name in environment if is_listed(name, session_variables)]:
+        if environment[name] == os.environ.get(name):
+            del environment[name]
     environment["PULUMI_AUTOMATION_API"] = "true"
     environment["PULUMI_DEBUG_COMMANDS"] = "true"  # pulumi sets it for some commands; it has no other effect
     folder = Path(command).parent
-    if folder.is_absolute():
-        environment["PATH"] = os.pathsep.join([str(folder), environment.get("PATH", os.defpath)])
+    path = [str(folder)] if folder.is_absolute() else []
+    if path or "PATH" in environment:
+        # A shell that starts another one often adds its folders again; the search stops at the first.
+        found = [*path, *environment.get("PATH", os.defpath).split(os.pathsep)]
+        environment["PATH"] = os.pathsep.join(dict.fromkeys(found))
     return environment
 
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pulumi.automation import OnOutput
+
+
+class Output(NamedTuple):
+    """What a command wrote, and its exit code. Negative is the signal that ended it."""
+
+    stdout: str
+    stderr: str
+    code: int
 
 
 class Lines:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from reside.resident.session_variables import SESSION_VARIABLES
+
 MIB = 1024 * 1024
 
 
@@ -26,7 +28,12 @@ class ResidentSettings:
         max_rss: the memory of engine and providers in bytes, with shared pages counted once, at which the engine hands
             over. Two generations together stay below 350 MiB during a handover.
         max_age_seconds: the age at which the engine hands over.
+        max_drain_seconds: how long an engine that has handed over may take to complete its commands. Then it interrupts
+            them, as a terminal does, terminates them ten seconds later, and ends. Longer than any operation takes.
         start_seconds: how long an engine may take to start; it usually takes half a second.
+        session_variables: the environment variables that an engine does not get, so that all terminals of a user share
+            one. Take a name away if a provider of yours reads it; add one that differs between your terminals or jobs
+            and cannot change a result.
         fallback: whether the stock command line runs commands, with a warning, if the engine cannot be started;
             otherwise `EngineUnavailable` is raised.
         filter_debug_messages: whether to patch Pulumi's SDK in this process so that inline programs do not send debug
@@ -44,7 +51,9 @@ class ResidentSettings:
     max_operations: int = 500
     max_rss: int = 258 * MIB
     max_age_seconds: int = 24 * 3600
+    max_drain_seconds: int = 6 * 3600
     start_seconds: float = 20.0
+    session_variables: frozenset[str] = SESSION_VARIABLES
     fallback: bool = False
     filter_debug_messages: bool = True
     separate_channels: bool = True
@@ -70,4 +79,6 @@ class ResidentSettings:
             str(self.max_rss),
             "--max-age",
             f"{self.max_age_seconds}s",
+            "--max-drain",
+            f"{self.max_drain_seconds}s",
         ]

@@ -22,11 +22,15 @@ from reside.model.constants import (
     FIELD_MANAGER,
     JAZZ_NAME,
     JAZZ_PORT,
+    JOB_LABEL,
+    KEEP_ANNOTATION,
     MANAGED_BY_LABEL,
     NONROOT_USER,
     PLATFORM_STACK,
+    REPLICA_LABEL,
     SECRET_REFERENCES_ANNOTATION,
     SEED_NAME,
+    SENTINEL_EVENTS_ROLE,
     SENTINEL_NAME,
     STACK_LABEL,
 )
@@ -55,13 +59,21 @@ def storage(settings: BootstrapSettings) -> list[Document]:
 
 
 def sentinel_access(namespace: str) -> list[Document]:
-    """Return the Sentinel's permanent ServiceAccount, Role and RoleBinding."""
-    return _access(SENTINEL_NAME, namespace)
+    """Return the Sentinel's permanent ServiceAccount, and its Roles with their RoleBindings.
+
+    A right that an earlier release did not have is in a Role of its own: in a running cluster, the Sentinel reverts the
+    change of a Role of its stack, and Kubernetes does not let it extend its own rights afterwards. The annotation keeps
+    it from pruning a Role that it does not know yet.
+    """
+    events = _grant(SENTINEL_EVENTS_ROLE, namespace, event_rules(), SENTINEL_NAME)
+    for each in events:
+        each["metadata"]["annotations"] = {KEEP_ANNOTATION: "true"}
+    return [*_access(SENTINEL_NAME, namespace, sentinel_rules()), *events]
 
 
 def seed_access(namespace: str) -> list[Document]:
     """Return the seed's ServiceAccount, Role and RoleBinding: the Sentinel's rights while the seed's Job exists."""
-    return _access(SEED_NAME, namespace)
+    return _access(SEED_NAME, namespace, [*sentinel_rules(), *event_rules()])
 
 
 def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> Document:
@@ -104,13 +116,50 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Docu
         *storage(settings),
         sentinel_volume(settings),
         *sentinel_access(settings.namespace),
+        *network_policies(settings),
         referring_secret(ENGINE_SECRET, settings.namespace, {ENGINE_SECRET_KEY: engine_secret}),
+    ]
+
+
+def network_policies(settings: BootstrapSettings) -> list[Document]:
+    """Return the NetworkPolicies of Jazz and etcd: replicas and the seed reach them. None, if the cluster has none.
+
+    The bootstrap reaches both before it creates the policies, and from outside through the Kubernetes API's
+    port-forward, which comes from their Kubernetes node; no policy applies to that.
+    """
+    if settings.network_policies == "off":
+        return []
+    replicas = {"matchExpressions": [{"key": REPLICA_LABEL, "operator": "Exists"}]}
+    seed = {"matchLabels": {JOB_LABEL: SEED_NAME}}
+    return [
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": metadata(name, settings.namespace),
+            "spec": {
+                "podSelector": {"matchLabels": {"app.kubernetes.io/name": name}},
+                "policyTypes": ["Ingress"],
+                "ingress": [
+                    {
+                        "from": [{"podSelector": replicas}, {"podSelector": seed}],
+                        "ports": [{"port": port, "protocol": "TCP"}],
+                    }
+                ],
+            },
+        }
+        for name, port in ((JAZZ_NAME, JAZZ_PORT), (ETCD_NAME, ETCD_PORT))
     ]
 
 
 def pod_security() -> Document:
     """Return the security context of the platform's pods: not root, volumes owned by the pod's group."""
-    return {"fsGroup": NONROOT_USER, "runAsGroup": NONROOT_USER, "runAsNonRoot": True, "runAsUser": NONROOT_USER}
+    return {
+        "fsGroup": NONROOT_USER,
+        "runAsGroup": NONROOT_USER,
+        "runAsNonRoot": True,
+        "runAsUser": NONROOT_USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
 
 
 def sentinel_volume(settings: BootstrapSettings) -> Document:
@@ -131,21 +180,31 @@ def sentinel_rules() -> list[Document]:
     return [*rules, {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["get", "list", "watch"]}]
 
 
-def _access(name: str, namespace: str) -> list[Document]:
+def event_rules() -> list[Document]:
+    """Return the RBAC rules to write events about repairs."""
+    return [{"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}]
+
+
+def _access(name: str, namespace: str, rules: list[Document]) -> list[Document]:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name, namespace)}
+    return [account, *_grant(name, namespace, rules, name)]
+
+
+def _grant(name: str, namespace: str, rules: list[Document], account: str) -> list[Document]:
+    """Return a Role, and the RoleBinding that grants it to a ServiceAccount."""
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name, namespace)},
         {
             "apiVersion": f"{_RBAC_GROUP}/v1",
             "kind": "Role",
             "metadata": metadata(name, namespace),
-            "rules": sentinel_rules(),
+            "rules": rules,
         },
         {
             "apiVersion": f"{_RBAC_GROUP}/v1",
             "kind": "RoleBinding",
             "metadata": metadata(name, namespace),
             "roleRef": {"apiGroup": _RBAC_GROUP, "kind": "Role", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
         },
     ]
 
@@ -197,14 +256,22 @@ def _stateful(name: str, port: int, folder: str, container: Document, settings: 
             {
                 "name": name,
                 "ports": [{"containerPort": port, "name": "client", "protocol": "TCP"}],
-                "volumeMounts": [{"mountPath": folder, "name": "data"}],
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "capabilities": {"drop": ["ALL"]},
+                    "readOnlyRootFilesystem": True,
+                },
+                "volumeMounts": [{"mountPath": folder, "name": "data"}, {"mountPath": "/tmp", "name": "tmp"}],  # noqa: S108
                 **container,
             }
         ],
         "enableServiceLinks": False,
         "securityContext": pod_security(),
         "terminationGracePeriodSeconds": 30,
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
+        "volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": name}},
+            {"name": "tmp", "emptyDir": {}},
+        ],
     }
     return [
         _volume_claim(name, settings),

@@ -12,19 +12,22 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 from pydantic.alias_generators import to_camel
 
 from reside.access.target import Access, Target
 from reside.common.validation import describe_faults
 from reside.model.cluster import ClusterSettings
 from reside.model.errors import InvalidInput
+from reside.policy.rules import policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 SETTINGS_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS"
 SETTINGS_FILE_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS_FILE"
+_DOCUMENTS = ("registry_mirrors", "policy")
+"""Members that are JSON in the stack's configuration."""
 
 ImageReference = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$")]
 
@@ -61,6 +64,12 @@ class BootstrapSettings(_Settings, ClusterSettings):
     """What the sync server stores: content that could count for readers, or all that is signed (docs/jazz.md)."""
     deadline: float = Field(default=300, gt=0)
     """Seconds that each wait of the bootstrap may take."""
+
+    @field_validator("policy")
+    @classmethod
+    def _is_policy(cls, policy: dict[str, Any]) -> dict[str, Any]:
+        policy_of(policy)
+        return policy
 
     @property
     def target(self) -> Target:
@@ -142,14 +151,15 @@ def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSetting
     data: dict[str, Any] = {"images": read_images(root / (get("imagesFile") or ".state/images.json"))}
     if local := get("localCluster"):
         data |= local_cluster(local)
-    for member in BootstrapSettings.model_fields.keys() - {"images", "registry_mirrors"}:
+    for member in BootstrapSettings.model_fields.keys() - {"images", *_DOCUMENTS}:
         if value := get(to_camel(member)):
             data[member] = value
-    if mirrors := get("registryMirrors"):
-        try:
-            data["registry_mirrors"] = json.loads(mirrors)
-        except json.JSONDecodeError as error:
-            raise InvalidInput(f"stack configuration: registryMirrors is not JSON: {error}") from None
+    for member in _DOCUMENTS:
+        if text := get(to_camel(member)):
+            try:
+                data[member] = json.loads(text)
+            except json.JSONDecodeError as error:
+                raise InvalidInput(f"stack configuration: {to_camel(member)} is not JSON: {error}") from None
     return parse(data, "stack configuration")
 
 

@@ -83,11 +83,11 @@ def launch(settings: BootstrapSettings) -> Outputs:
 
 def load(settings: BootstrapSettings) -> Outputs:
     """Load seed, Sentinel and Alpha; wait for the pods of the Sentinel and Alpha, which then become leaders."""
-    images = [settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha]
+    seed, sentinel, alpha = settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha
     if asyncio.run(_is_alpha_ready(settings)):
-        _load_by_cluster(settings, images)
+        _load_by_cluster(settings, [seed, alpha, sentinel])  # who reads reports first, then who writes them
     else:
-        _load_by_seed(settings, images)
+        _load_by_seed(settings, [seed, sentinel, alpha])
     return {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 
@@ -37,6 +38,7 @@ def main() -> int:
         return EXIT_BAD_SETTINGS
     configure_logs(settings.replica_name)
     tracing.enable(settings.replica_name)
+    gc.freeze()  # what the imports made stays: full collections need not look at it again
     try:
         asyncio.run(run(settings))
     except ResideError as error:

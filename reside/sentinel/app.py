@@ -28,7 +28,8 @@ from reside.sentinel.contract.data import make_data
 from reside.sentinel.contract.manifest import CONTRACT
 from reside.sentinel.engine import EngineSettings, PulumiEngine
 from reside.sentinel.guard.guard import run_guard
-from reside.sentinel.term.term import PARALLEL_PREVIEWS, PARALLEL_STACKS, begin
+from reside.sentinel.term.context import LaneCounts
+from reside.sentinel.term.term import begin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +63,10 @@ def pulumi_engine(settings: SentinelSettings) -> StackEngine:
             kubeconfig=settings.kubeconfig,
             context=settings.kube_context,
             engine=settings.engine,
-            parallel=PARALLEL_STACKS + PARALLEL_PREVIEWS,
+            parallel=settings.lanes + settings.preview_lanes,
             deadline=settings.operation_deadline_s,
+            backend=settings.store,
+            secrets_provider=settings.secrets_provider,
         )
     )
 
@@ -180,7 +183,8 @@ class Sentinel:
                 await engine.stop()
 
     async def _work(self, context: Context, guard: Guard, engine: StackEngine, lease: Held) -> None:
-        term = await begin(context, guard, engine, lease)
+        lanes = LaneCounts(self._settings.lanes, self._settings.preview_lanes)
+        term = await begin(context, guard, engine, lease, policy=self._settings.rules, lanes=lanes)
         guard.authority.lead()
         self._term = term
         try:
@@ -195,7 +199,7 @@ class Sentinel:
     async def _changed(self, context: Context, ref: PermissionRef, grant: Grant) -> None:
         await access.changed(context, ref, grant)
         if self._term is not None:
-            self._term.examine_all(after=_SETTLE_S)
+            self._term.examine(ref.account, after=_SETTLE_S)
 
     async def _wait(self, seconds: float) -> None:
         """Wait for `seconds`, or until stopped."""

@@ -128,7 +128,13 @@ class LoadedProvider(StepProvider):
         "default_placement_group",
         "allowed_registries",
         "request_expiry_hours",
+        "request_history",
         "traces_endpoint",
+        "policy",
+        "network_policies",
+        "state_backend",
+        "secrets_provider",
+        "ingress_namespace",
     )
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
@@ -141,7 +147,7 @@ class LoadedProvider(StepProvider):
 class HandedOverProvider(StepProvider):
     """Declare the stack `platform` and end careful mode."""
 
-    watched = ("images", "jazz_mode", "storage_class", "storage_size")
+    watched = ("images", "jazz_mode", "storage_class", "storage_size", "network_policies")
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
         """Hand the platform over."""

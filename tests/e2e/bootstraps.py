@@ -34,11 +34,11 @@ def here(cluster: Platform) -> list[str]:
 def check_up(cluster: Platform) -> None:
     """Check that the platform's pods are ready, the list is correct, and nothing of the seed remains."""
     for name in ("alpha", "kubernetes-sentinel"):
-        eventually_sync(f"{name}'s readiness", lambda name=name: cluster.ready_pods(name), within=120)
+        eventually_sync(f"{name}'s readiness", lambda name=name: cluster.ready_pods(name), within=240)
     assert {name: row["id"] for name, row in cluster.replicas().items()} == FIRST
     kinds = "jobs,pods,deployments,serviceaccounts,roles,rolebindings"
     eventually_sync(
-        "the end of the seed's objects", lambda: "seed" not in cluster.kubectl("get", kinds, "-o", "name"), within=120
+        "the end of the seed's objects", lambda: "seed" not in cluster.kubectl("get", kinds, "-o", "name"), within=240
     )
 
 

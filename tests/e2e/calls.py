@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 from e2e.administrator import address, credentials
+from support.reports import report
 
 from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, now_ms, sign_request
@@ -47,21 +48,25 @@ async def call_greeter(platform: Platform, who: Credentials) -> dict[str, Any]:
 
 @asynccontextmanager
 async def steady_calls(platform: Platform, a_second: int) -> AsyncIterator[Outcome]:
-    """Call the greeter as the caller replica at this rate while the block is open."""
+    """Call the greeter as the caller replica at this rate while the block is open; print the rate reached."""
     outcome = Outcome()
     calls: set[asyncio.Task[None]] = set()
+    began = asyncio.get_running_loop().time()
     async with _client() as http, asyncio.TaskGroup() as group:
         greeter = _Greeter(platform, credentials(platform, "caller"), http)
         clock = group.create_task(_every(1 / a_second, lambda: calls.add(group.create_task(_one(greeter, outcome)))))
         yield outcome
         clock.cancel()
+        seconds = asyncio.get_running_loop().time() - began
+        rate = outcome.calls / seconds
+        report(f"{outcome.calls} calls in {seconds:.0f} s: {rate:.1f} a second, of {a_second} asked for")
     assert outcome.calls > a_second, "the stream made no calls"
 
 
 def _client() -> httpx2.AsyncClient:
     """Return a client that uses a new connection for each request. It is shared, because making one takes 10 ms."""
     limits = httpx2.Limits(max_keepalive_connections=0)
-    return httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False, timeout=10, limits=limits)
+    return httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False, timeout=30, limits=limits)
 
 
 async def _every(seconds: float, do: Any) -> None:

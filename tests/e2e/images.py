@@ -84,5 +84,5 @@ def house_rule(manifest: Manifest, _: Context) -> Iterator[str]:
         yield "nothing may be called forbidden"
 
 
-RULES["house-rule"] = house_rule
+RULES["house-rule"] = Rule(house_rule, "The name is taken.", "choose another name")
 '''

@@ -65,7 +65,7 @@ def slow_to_end(platform: Platform, pod: dict[str, Any], seconds: float) -> Iter
 
     def release() -> None:
         try:
-            eventually_sync(f"the deletion of {name}", lambda: _is_terminating(platform, name), within=120)
+            eventually_sync(f"the deletion of {name}", lambda: _is_terminating(platform, name), within=240)
             released.wait(seconds)
         finally:
             os.kill(pid, signal.SIGCONT)

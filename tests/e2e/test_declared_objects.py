@@ -82,4 +82,4 @@ def test_a_stack_that_breaks_a_rule_is_not_applied_and_the_report_names_rule_and
             await node.flush()
 
     anyio.run(run)
-    eventually_sync(f"the end of {OBJECT}", lambda: not _exists(platform), within=60)
+    eventually_sync(f"the end of {OBJECT}", lambda: not _exists(platform), within=180)

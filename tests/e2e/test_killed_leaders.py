@@ -64,8 +64,8 @@ def test_a_load_survives_a_kill_of_both_leaders(platform: Platform) -> None:
     assert platform.replicas()[name]["status"] == "completed"
     assert len([n for n in platform.replicas() if n.startswith(name)]) == 1
     assert len(platform.objects_of(name, "Job")) == 1
-    eventually_sync("no lock", lambda: not _transactions(platform), within=60)
-    eventually_sync("their return", lambda: all(platform.ready_pods(leader) for leader in leaders), within=90)
+    eventually_sync("no lock", lambda: not _transactions(platform), within=180)
+    eventually_sync("their return", lambda: all(platform.ready_pods(leader) for leader in leaders), within=180)
 
 
 def test_a_rollout_survives_kills_after_its_approval_and_while_it_runs(platform: Platform) -> None:
@@ -80,7 +80,7 @@ def test_a_rollout_survives_kills_after_its_approval_and_while_it_runs(platform:
     def roll_out() -> None:
         approve(platform, number)
         kill(platform, "alpha")
-        eventually_sync("the new version's start", lambda: platform.get("Deployment", f"greeter-{version}"), within=120)
+        eventually_sync("the new version's start", lambda: platform.get("Deployment", f"greeter-{version}"), within=240)
         kill(platform, "kubernetes-sentinel")
         eventually_sync("its end", lambda: _running(platform, "greeter") == [version], within=180)
 
@@ -92,8 +92,8 @@ def test_a_rollout_survives_kills_after_its_approval_and_while_it_runs(platform:
     assert anyio.run(scenario) == []
     row = platform.replicas()["greeter"]
     assert (row["version"], row["status"]) == (version, "running")
-    eventually_sync("the Deployment alone", lambda: len(platform.objects_of("greeter", "Deployment")) == 1, within=60)
-    eventually_sync("no lock", lambda: not _transactions(platform), within=60)
+    eventually_sync("the Deployment alone", lambda: len(platform.objects_of("greeter", "Deployment")) == 1, within=180)
+    eventually_sync("no lock", lambda: not _transactions(platform), within=180)
 
 
 def _running(platform: Platform, name: str) -> list[int]:

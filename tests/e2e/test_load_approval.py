@@ -28,7 +28,7 @@ def image(platform: Platform) -> str:
 
 def _has_one_version(platform: Platform, name: str) -> None:
     eventually_sync(
-        f"the end of {name}", lambda: platform.replicas().get(name, {}).get("status") == "completed", within=120
+        f"the end of {name}", lambda: platform.replicas().get(name, {}).get("status") == "completed", within=240
     )
     assert [version["id"] for version in platform.replicas()[name]["versions"]] == [1]
 

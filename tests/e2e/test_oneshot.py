@@ -57,9 +57,11 @@ def _build_waiter(platform: Platform, folder: Path) -> str:
 def test_a_oneshot_waits_for_its_grant(platform: Platform, tmp_path: Path) -> None:
     number = number_in(platform.reside("request", "create", _build_waiter(platform, tmp_path)).stdout)
     platform.reside("request", "approve", str(number), "--auto-approve")
-    eventually_sync("a pod that waits", lambda: platform.ready_pods("waiter"), within=90)
+    eventually_sync("a pod that waits", lambda: platform.ready_pods("waiter"), within=180)
     assert platform.replicas()["waiter"]["status"] == "running"
     platform.reside("permission", "grant", "waiter", "greeter", "greet", "--reason", "it asked nicely")
-    eventually_sync("the end of the oneshot", lambda: platform.replicas()["waiter"]["status"] == "completed", within=60)
+    eventually_sync(
+        "the end of the oneshot", lambda: platform.replicas()["waiter"]["status"] == "completed", within=180
+    )
     (job,) = platform.objects_of("waiter", "Job")
     assert (job["status"]["succeeded"], job["status"].get("failed", 0)) == (1, 0)

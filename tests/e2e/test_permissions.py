@@ -89,7 +89,7 @@ def user_manager(platform: Platform) -> Iterator[None]:
 @pytest.mark.usefixtures("user_manager")
 def test_a_user_gets_a_set_of_permissions_by_name_and_loses_it(platform: Platform, user: str) -> None:
     eventually_sync(
-        "a user", lambda: platform.reside("user", "add", "ada", user, check=False).returncode == 0, within=60
+        "a user", lambda: platform.reside("user", "add", "ada", user, check=False).returncode == 0, within=180
     )
     platform.reside("user", "define", "on-call", "greeter/greet", "alpha/replica:read:all")
     platform.reside("user", "grant", "ada", "on-call", "--reason", "this week")

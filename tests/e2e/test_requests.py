@@ -46,12 +46,14 @@ def test_one_person_asks_and_another_one_approves(platform: Platform, asker: Pla
     assert f"waits for approval: reside request approve {number}" in said
     assert requests(platform)[number]["status"] == "requires-approval"
     assert "Job/asked-1" in asker.reside("request", "show", str(number)).stdout
+    for shown in (asker.reside("request", "diff", str(number)), platform.reside("replica", "diff", "asked")):
+        assert {"create Job/asked-1", "    + kind: Job"} <= set(shown.stdout.splitlines())
     refused = asker.reside("request", "approve", str(number), "--auto-approve", check=False)
     assert (refused.returncode, "load-request:approve" in refused.stderr) == (1, True)
     done = platform.reside("request", "approve", str(number), "--auto-approve", "--name", "renamed").stdout
     assert f"load request {number} is approved: version 1" in done
     eventually_sync(
-        "the end of the oneshot", lambda: platform.replicas()["renamed"]["status"] == "completed", within=120
+        "the end of the oneshot", lambda: platform.replicas()["renamed"]["status"] == "completed", within=240
     )
     assert number not in requests(platform)
     assert requests(platform, "--all")[number]["version"] == 1

@@ -41,7 +41,7 @@ def test_the_callers_calls_succeed(platform: Platform, caller: str) -> None:
         metrics = platform.run("curl", "--silent", "--fail", f"http://{pod}:8080/metrics").stdout
         return 'caller_calls_total{outcome="ok"}' in metrics
 
-    eventually_sync("a successful call", calls, within=60)
+    eventually_sync("a successful call", calls, within=180)
 
 
 def test_without_the_grant_a_call_is_refused(platform: Platform) -> None:

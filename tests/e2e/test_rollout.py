@@ -54,7 +54,7 @@ def test_no_call_fails_while_the_greeter_changes_version(platform: Platform) -> 
                 "the end of the old version",
                 lambda: in_thread(pods, platform),
                 lambda found: set(found) == {new},
-                within=90,
+                within=180,
             )
         return outcome.failures + ([] if outcome.versions == {1, 2} else [f"answered: {outcome.versions}"])
 
@@ -78,7 +78,7 @@ def test_no_call_fails_while_a_canary_is_aborted_and_another_one_promoted(platfo
 
     async def have(*versions: int) -> None:
         wanted = sorted(str(version) for version in versions)
-        await eventually(f"pods {wanted}", lambda: in_thread(pods, platform), lambda found: found == wanted, within=90)
+        await eventually(f"pods {wanted}", lambda: in_thread(pods, platform), lambda found: found == wanted, within=180)
 
     async def scenario() -> list[str]:
         async with steady_calls(platform, a_second=50) as outcome:

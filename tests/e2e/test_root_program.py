@@ -98,7 +98,7 @@ def test_a_preview_before_the_first_up_shows_all_phases_with_their_steps(preview
 def test_up_creates_a_cluster_and_a_second_up_changes_nothing(shell: Shell, created: int) -> None:
     claim(shell.cluster)
     check_up(shell.cluster)
-    eventually_sync("the last change", lambda: contents(shell.cluster) == contents(shell.cluster), within=60)
+    eventually_sync("the last change", lambda: contents(shell.cluster) == contents(shell.cluster), within=180)
     before = contents(shell.cluster)
     assert shell.changes("up", "--expect-no-changes") == {"same": created}
     assert contents(shell.cluster) == before
@@ -115,7 +115,7 @@ def test_another_domain_reaches_a_running_cluster(shell: Shell, created: int) ->
     def hosts() -> list[str]:
         return [rule["host"] for ingress in cluster.objects_of("alpha", "Ingress") for rule in ingress["spec"]["rules"]]
 
-    eventually_sync("the ingress", hosts, lambda found: found == ["reside.example.org"], within=60)
+    eventually_sync("the ingress", hosts, lambda found: found == ["reside.example.org"], within=180)
     assert uids(cluster) == pods
     note = cluster.replicas()["alpha"]["note"]
     assert note == "outdated pod template: reside replica refresh", "the pod has the domain of its start"
@@ -136,7 +136,7 @@ def test_new_images_are_loaded_into_a_running_cluster(shell: Shell, created: int
     assert rows["alpha"]["image"] == images["alpha"]
     assert rows["alpha"]["note"] is None, "a new version has the new pod template"
     assert rows["kubernetes-sentinel"]["version"] == 1
-    eventually_sync("the end of the first Alpha", lambda: len(uids(cluster)) == len(pods), within=120)
+    eventually_sync("the end of the first Alpha", lambda: len(uids(cluster)) == len(pods), within=240)
     assert len(uids(cluster) - pods) == 1, "only Alpha was restarted"
     assert shell.changes("up", "--expect-no-changes") == {"same": created}
 
@@ -155,9 +155,9 @@ def test_destroy_leaves_only_the_objects_of_a_fresh_namespace(shell: Shell, crea
         "nothing of the cluster",
         lambda: set(contents(cluster)) ^ set(contents(fresh)),
         lambda left: not left,
-        within=60,
+        within=180,
     )
-    eventually_sync("no volume of the cluster", lambda: _volumes(kubernetes, NAME), lambda left: not left, within=60)
+    eventually_sync("no volume of the cluster", lambda: _volumes(kubernetes, NAME), lambda left: not left, within=180)
     kubernetes.run("kubectl", "delete", "namespace", NAME, fresh.namespace, "--wait=false")
 
 

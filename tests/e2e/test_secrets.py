@@ -91,7 +91,7 @@ def test_only_alpha_and_the_sentinel_can_decrypt_secrets_in_the_history_of_jazz(
         "the erasure of the greeter's agent secret",
         lambda: History(platform.jazz_database()),
         lambda found: not [item for item in found.transactions if item.value == written and item.key is not None],
-        within=120,
+        within=240,
         show=lambda _: "its cipher text",
     )
     assert history.containing(texts) == []

@@ -30,7 +30,7 @@ def _update(platform: Platform, name: str, changed: Callable[[Platform, str], st
     eventually_sync(f"version {version} of {name} alone", look, lambda seen: seen == ("running", {version}), within=180)
     gone = platform.objects_of("greeter", "Deployment")[0]["metadata"]["name"]
     platform.kubectl("delete", "deployment", gone)
-    eventually_sync("the Sentinel's repair", lambda: platform.ready_pods("greeter"), within=60)
+    eventually_sync("the Sentinel's repair", lambda: platform.ready_pods("greeter"), within=180)
     platform.load(platform.build("examples/replicas/report", "v1"), "--name", f"after-{name[:5]}")
 
 

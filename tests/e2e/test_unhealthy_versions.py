@@ -59,7 +59,7 @@ def test_a_crash_looping_version_is_rolled_back_and_says_why(platform: Platform)
     assert f"version {failed} of greeter was rolled back to version {before['version']}: {why}" in said
     assert "hunter2" not in done.stdout + done.stderr
     eventually_sync(
-        "the old version alone", lambda: greeter(platform)["versions"][-1]["status"] == "stopped", within=90
+        "the old version alone", lambda: greeter(platform)["versions"][-1]["status"] == "stopped", within=180
     )
     row = greeter(platform)
     assert (row["version"], row["status"]) == (before["version"], "running")
@@ -89,26 +89,26 @@ def test_a_replica_is_scaled_and_disabled_and_enabled(platform: Platform) -> Non
             f"{pods} pods",
             lambda: platform.objects_of("greeter", "Pod"),
             lambda found, n=pods: len(found) == n,
-            within=90,
+            within=180,
         )
-    eventually_sync("readiness", lambda: len(platform.ready_pods("greeter")) == 2, within=60)
+    eventually_sync("readiness", lambda: len(platform.ready_pods("greeter")) == 2, within=180)
     platform.reside("replica", "scale", "greeter", "1")
-    eventually_sync("one pod", lambda: len(platform.objects_of("greeter", "Pod")) == 1, within=90)
+    eventually_sync("one pod", lambda: len(platform.objects_of("greeter", "Pod")) == 1, within=180)
 
 
 def test_a_version_with_one_of_two_pods_ready_is_degraded_and_says_which_probe_fails(platform: Platform) -> None:
     platform.reside("replica", "scale", "greeter", "2")
     first, _ = eventually_sync(
-        "two ready pods", lambda: platform.ready_pods("greeter"), lambda pods: len(pods) == 2, within=90
+        "two ready pods", lambda: platform.ready_pods("greeter"), lambda pods: len(pods) == 2, within=180
     )
     pid = main_pid(first["metadata"]["uid"], b"python")
     os.kill(pid, signal.SIGSTOP)
     try:
         row = eventually_sync(
-            "a reason", lambda: greeter(platform), lambda row: row["status"] == "degraded" and row["reason"], within=60
+            "a reason", lambda: greeter(platform), lambda row: row["status"] == "degraded" and row["reason"], within=180
         )
     finally:
         os.kill(pid, signal.SIGCONT)
     assert row["reason"].endswith("probe failed: timeout"), row["reason"]
-    row = eventually_sync("its end", lambda: greeter(platform), lambda row: row["status"] == "running", within=60)
+    row = eventually_sync("its end", lambda: greeter(platform), lambda row: row["status"] == "running", within=180)
     assert row["reason"] is None

@@ -1,12 +1,13 @@
-"""One sync server of each mode for all tests of a worker, and a JavaScript client for each test that needs one.
+"""One sync server of each mode, and one driver of each JavaScript client, for all tests of a worker.
 
 The mode is that of the variable `RESIDE_JAZZ_MODE`, or open. Tests marked with `needs_open_server` have an open one.
 """
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 
 import pytest
-from interop.javascript import JavaScript, javascript
+from interop.javascript import Driver, JavaScript
 from support.jazz_nodes import Nodes
 from support.jazz_server import MODE, JazzServer, jazz_server
 
@@ -33,10 +34,24 @@ def jazz(request: pytest.FixtureRequest) -> JazzServer:
     return server
 
 
+@pytest.fixture(scope="package")
+def js_driver() -> Iterator[Driver]:
+    """Yield the driver of cojson that the tests use one after the other."""
+    with closing(Driver("driver.mjs")) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="package")
+def tools_driver() -> Iterator[Driver]:
+    """Yield the driver of jazz-tools that the tests use one after the other."""
+    with closing(Driver("tools.mjs")) as driver:
+        yield driver
+
+
 @pytest.fixture
-async def js() -> AsyncIterator[JavaScript]:
-    """Yield a fresh JavaScript client."""
-    async with javascript() as driver:
+async def js(js_driver: Driver) -> AsyncIterator[JavaScript]:
+    """Yield a JavaScript client without actors."""
+    async with js_driver.lent() as driver:
         yield driver
 
 
@@ -48,7 +63,7 @@ async def nodes(jazz: JazzServer) -> AsyncIterator[Nodes]:
 
 
 @pytest.fixture
-async def tools() -> AsyncIterator[JavaScript]:
-    """Yield a fresh jazz-tools client."""
-    async with javascript("tools.mjs") as driver:
+async def tools(tools_driver: Driver) -> AsyncIterator[JavaScript]:
+    """Yield a jazz-tools client without actors."""
+    async with tools_driver.lent() as driver:
         yield driver

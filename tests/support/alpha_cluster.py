@@ -13,6 +13,7 @@ from support.eventually import eventually
 from support.fake_sentinel import Cluster, Orders, fake_sentinel
 from support.jazz_server import JazzServer, jazz_server
 from support.registry import Registry, registry
+from support.replica_environment import replica_members
 
 from reside.alpha import bootstrap, records
 from reside.alpha.app import started
@@ -27,6 +28,7 @@ from reside.model.alpha_contract import SUPER_ADMIN_PERMISSIONS
 from reside.model.endpoints import rpc_path
 from reside.model.errors import Conflict
 from reside.model.manifest import encode_label, parse_manifest
+from reside.model.sentinel_data import preview_key
 from reside.registry import ImageReference, RegistryClient
 from reside.replica import ReplicaSettings
 from reside.replica.client import call_method
@@ -39,10 +41,11 @@ if TYPE_CHECKING:
     from reside.jazz import CoMap
     from reside.model.entities import LoadRequest, Replica
     from reside.model.permissions import ControlBlockPermission
+    from reside.model.previews import StackPreview
 
 CODE = "one-time-code"
 HOST = constants.RESIDE_REGISTRY
-_WITHIN_S = 60.0
+_WITHIN_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,10 @@ class Servers:
     jazz: JazzServer
     etcd: EtcdServer
     registry: Registry
+
+    def members(self, credentials: Credentials, block: str, name: str) -> dict[str, Any]:
+        """Return the settings of a replica."""
+        return replica_members(self.jazz.url, self.etcd.url, credentials, block, name)
 
     async def push(self, image: str, label: str | None = None, **manifest: Any) -> str:
         """Push a label image of a manifest, or of a raw label, and return its digest.
@@ -139,6 +146,16 @@ class AlphaCluster:
         """Change settings of the cluster, as the bootstrap does."""
         await bootstrap.store_settings(self.alpha, self.alpha.cluster.model_copy(update=settings))
 
+    async def make_overdue(self, name: str, number: int) -> None:
+        """Let the deadline of a version that starts have passed. No Alpha may lead."""
+        record = await records.find_replica(self.alpha.data, (await self.replica(name)).id)
+        assert record is not None
+        version = record.value.version(number)
+        assert version.starting_since is not None
+        since = version.starting_since - 1000 * (version.health.deadline_s + 1)
+        record.versions[number].set("startingSince", since)
+        await self.alpha.node.flush()
+
     def lead(self) -> None:
         """Start the leader's loop."""
         self.leading = asyncio.create_task(lead(self.alpha), name="lead")
@@ -221,6 +238,12 @@ class Client:
 
         return await eventually(f"another state of request {number}", look, done, within=_WITHIN_S)
 
+    async def preview_result(self, request: LoadRequest, holds: Callable[[StackPreview | None], bool]) -> None:
+        """Wait until `holds` returns true for what the Sentinel says about the candidate of a request."""
+        key = preview_key(request.id, str((request.preview or {})["revision"]))
+        sentinel = self.cluster.alpha.sentinel
+        await eventually(f"the preview {key}", lambda: sentinel.read_preview(key), holds, within=_WITHIN_S)
+
     async def approve(self, number: int, **members: Any) -> LoadRequest:
         """Approve the previewed revision of a request, wait for its version, and return the request."""
         request = await self.settled(number)
@@ -247,24 +270,11 @@ class Client:
 
 def alpha_settings(servers: Servers, credentials: Credentials, block: str) -> AlphaSettings:
     return AlphaSettings(
-        **_common(servers, credentials, block, constants.ALPHA_NAME),
+        **servers.members(credentials, block, constants.ALPHA_NAME),
         namespace="reside",
         registry_mirrors=servers.registry.mirrors,
         claim_code=CODE,
     )
-
-
-def _common(servers: Servers, credentials: Credentials, block: str, name: str) -> dict[str, Any]:
-    return {
-        "replica_name": name,
-        "control_block_id": block,
-        "account_id": credentials.account_id,
-        "agent_secret": credentials.agent_secret,
-        "sync_server_url": servers.jazz.url,
-        "etcd_hosts": (servers.etcd.url,),
-        "listen_host": "127.0.0.1",
-        "listen_port": 0,
-    }
 
 
 @asynccontextmanager
@@ -273,7 +283,7 @@ async def alpha_cluster(servers: Servers, *, leading: bool = True) -> AsyncItera
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
     blocks = await bootstrap.prepare(servers.jazz.url, (servers.etcd.url,), alpha_account, sentinel_account)
     orders = Orders()
-    settings = ReplicaSettings(**_common(servers, sentinel_account, blocks.sentinel, constants.SENTINEL_NAME))
+    settings = ReplicaSettings(**servers.members(sentinel_account, blocks.sentinel, constants.SENTINEL_NAME))
     async with (
         fake_sentinel(settings, orders) as sentinel,
         started(alpha_settings(servers, alpha_account, blocks.alpha)) as alpha,

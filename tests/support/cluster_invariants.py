@@ -39,6 +39,7 @@ def faults(picture: Picture, history: History) -> list[str]:
         *_twice("contract", (identity for _, identity in picture.contracts.values())),
         *_held_names(picture),
         *_versions(picture, history),
+        *(f"the request {co_id} is in no index, and not deleted" for co_id in picture.lost),
     ]
     for seen in picture.requests:
         found += _request(seen, history)
@@ -194,8 +195,6 @@ def _unfinished_request(seen: SeenRequest, picture: Picture) -> Iterator[str]:
     request, what = seen.value, f"request {seen.value.id}"
     if request.status == "validating" or (request.status == "approved" and request.version is None):
         yield f"{what} is {request.status}"
-    if seen.by_spec != seen.map:
-        yield f"the look-up of the spec of {what} points to {seen.by_spec}"
     if request.is_open:
         return
     if seen.has_turn:

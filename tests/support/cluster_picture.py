@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reside.alpha import lookups, open_requests, records
+from support.deleted_values import is_deleted
+
+from reside.alpha import finished_requests, lookups, open_requests, records
 from reside.alpha.granting import direct
 from reside.alpha.granting.control_blocks import opened
 from reside.alpha.loading import naming, turns
@@ -38,7 +40,6 @@ class SeenRequest:
         map: id of its map.
         value: the request.
         by_id: where the look-up of its id points.
-        by_spec: where the look-up of its spec points.
         holds_name: whether its name is taken, by a request or a replica.
         has_turn: whether it has the turn of a replica.
     """
@@ -46,7 +47,6 @@ class SeenRequest:
     map: str
     value: LoadRequest
     by_id: str | None
-    by_spec: str | None
     holds_name: bool = False
     has_turn: bool = False
 
@@ -95,6 +95,7 @@ class Picture:
 
     Attributes:
         requests, replicas: the listed ones.
+        lost: maps of requests that existed before, are in no index, and are not deleted.
         open: the index of open requests: id → id of the map.
         accounts: account → id of its replica.
         blocks: the listed control blocks.
@@ -109,6 +110,7 @@ class Picture:
 
     requests: tuple[SeenRequest, ...] = ()
     replicas: tuple[SeenReplica, ...] = ()
+    lost: tuple[str, ...] = ()
     open: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, int] = field(default_factory=dict)
     blocks: tuple[str, ...] = ()
@@ -129,6 +131,7 @@ class History:
         replicas: those that exist or existed, by id.
         replica_maps, request_maps: id → id of the map.
         finished: maps of requests that were seen finished; a picture may leave them out.
+        deleted: maps of requests that were seen deleted.
         gone: ids of replicas that nothing named any more; a picture may leave them out.
         digests: image, as it is requested → the digest that was pushed.
     """
@@ -137,6 +140,7 @@ class History:
     replica_maps: dict[int, str] = field(default_factory=dict)
     request_maps: dict[int, str] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
     digests: dict[str, str] = field(default_factory=dict)
 
@@ -147,8 +151,7 @@ async def take_picture(alpha: Alpha, history: History, *, whole: bool = True) ->
     maps = await alpha.sentinel.open()
     replicas = tuple([await _replica(alpha, record) for record in await records.all_replicas(data)])
     left_out = set() if whole else history.finished
-    read = [await records.read_request(data, co_id) for co_id in data.requests.as_list() if co_id not in left_out]
-    requests = [await _request(data, record) for record in read]
+    requests = [await _request(data, record) for record in await finished_requests.all_requests(data, left_out)]
     known = {co_id: await data.node.load_map(co_id) for co_id in data.contracts.as_list()}
     absent = history.replicas.keys() - {seen.value.id for seen in replicas} - (set() if whole else history.gone)
     rcb = alpha.context.rcb
@@ -156,6 +159,7 @@ async def take_picture(alpha: Alpha, history: History, *, whole: bool = True) ->
     return Picture(
         requests=tuple(requests),
         replicas=replicas,
+        lost=tuple([co_id async for co_id in _lost(data, history)]),
         open={key: str(value) for key, value in (await open_requests.index(data.node, data.root)).items()},
         accounts=data.replicas_by_account.as_dict(),
         blocks=tuple(data.blocks.as_list()),
@@ -182,10 +186,19 @@ async def _request(data: AlphaData, record: records.RequestRecord) -> SeenReques
         record.map.id,
         request,
         await lookups.find(data, lookup.load_request_by_id(request.id)),
-        await lookups.find(data, lookup.load_request_by_spec(str(record.map["wish"]))),
         approved is not None and await naming.is_taken(data, approved.name, NOBODY),
         turn is not None and await turns.holder_of(data, turn) == request.id,
     )
+
+
+async def _lost(data: AlphaData, history: History) -> AsyncIterator[str]:
+    """Yield the maps of requests that exist and are in no index."""
+    listed = set(await finished_requests.all_ids(data))
+    for co_id in set(history.request_maps.values()) - listed - history.deleted:
+        if await is_deleted(data.node, co_id):
+            history.deleted.add(co_id)
+        else:
+            yield co_id
 
 
 async def _updated(data: AlphaData, request: LoadRequest) -> Replica | None:

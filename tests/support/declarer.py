@@ -6,10 +6,11 @@ from typing import Any
 
 from support.eventually import eventually
 
-from reside.jazz import AccountId, CoMap, Group, Node
+from reside.jazz import AccountId, CoMap, Group, Node, ValueDeleted
 from reside.model.constants import SENTINEL_CONTRACT
-from reside.model.sentinel_data import DESIRED, PREVIEW_RESULTS, PREVIEWS, REPORTS
-from reside.model.stacks import DesiredStack
+from reside.model.kinds import BY_KIND
+from reside.model.sentinel_data import DESIRED, PREVIEW_RESULTS, PREVIEWS, REPORTS, live_map
+from reside.model.stacks import DesiredStack, object_key
 from reside.replica.profile import load_profile
 
 
@@ -52,12 +53,15 @@ class Declarer:
         )
         return result
 
-    async def report(self, name: str, holds: Callable[[dict[str, Any]], Any], seconds: float = 60) -> dict[str, Any]:
-        """Wait until `holds` returns true for the report of a stack, and return the report."""
+    async def report(self, name: str, holds: Callable[[dict[str, Any]], Any], seconds: float = 120) -> dict[str, Any]:
+        """Wait until `holds` returns true for the report of a stack, and return the report, with what is live."""
 
         async def look() -> dict[str, Any] | None:
             found = self.reports.get(name)
-            return (await self.node.load_map(found)).as_dict() if isinstance(found, str) else None
+            try:
+                return await self._whole(await self.node.load_map(found)) if isinstance(found, str) else None
+            except ValueDeleted:
+                return None  # the report, or a map that it names, is just being replaced
 
         def matches(seen: dict[str, Any] | None) -> bool:
             return seen is not None and bool(holds(seen))
@@ -66,9 +70,34 @@ class Declarer:
         assert report is not None
         return report
 
+    async def _whole(self, report: CoMap) -> dict[str, Any]:
+        members = report.as_dict()
+        for kind in BY_KIND:
+            if (named := members.pop(live_map(kind), None)) is not None:
+                for key, live in (await self.node.load_map(named)).as_dict().items():
+                    members[key] = members.get(key, {}) | {"live": live}
+        return members
+
     async def applied(self, stack: DesiredStack) -> dict[str, Any]:
-        """Wait until this revision of a stack is applied, and return the report."""
+        """Wait until this revision of a stack is applied, and return the report.
+
+        What is live of an object, and with it the object's status, may be reported later: see `shown`.
+        """
         return await self.report(stack.name, lambda now: now.get("revision") == stack.revision)
+
+    async def shown(self, stack: DesiredStack) -> dict[str, Any]:
+        """Wait until this revision of a stack is applied and its report shows all objects live, and return the report.
+
+        The Sentinel learns what is live from its watches, which may be later than the end of an apply.
+        """
+
+        def is_shown(now: dict[str, Any]) -> bool:
+            objects = [now.get(object_key(obj), {}) for obj in stack.objects]
+            return now.get("revision") == stack.revision and all(
+                each.get("status") == "updated" and each.get("live") for each in objects
+            )
+
+        return await self.report(stack.name, is_shown)
 
 
 async def declarer(node: Node, sentinel: AccountId) -> Declarer:

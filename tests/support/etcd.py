@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reside.jazz import Credentials
     from reside.locks import EtcdUser
 
-_READY_WITHIN_S = 30.0
+_READY_WITHIN_S = 120.0
 
 
 class EtcdServer:

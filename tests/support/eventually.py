@@ -47,7 +47,7 @@ async def eventually(
     look: Callable[[], Awaitable[T] | T],
     matches: Callable[[T], object] = bool,
     *,
-    within: float = 30.0,
+    within: float = 90.0,
     show: Callable[[T], str] = repr,
 ) -> T:
     """Return the first result of a look that matches.
@@ -84,7 +84,7 @@ def eventually_sync(
     look: Callable[[], T],
     matches: Callable[[T], object] = bool,
     *,
-    within: float = 30.0,
+    within: float = 90.0,
     show: Callable[[T], str] = repr,
 ) -> T:
     """Return the first result of a look that matches, outside of an event loop; see `eventually`.

@@ -16,6 +16,8 @@ from reside.jazz import AccountId, CoMap, ValueDeleted
 from reside.model import sentinel_data
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
+from reside.model.previews import ObjectChange, StackPreview
+from reside.model.reports import ObjectReport, StackReport
 from reside.model.sentinel_data import (
     DECLARERS_GROUP,
     DESIRED,
@@ -24,10 +26,15 @@ from reside.model.sentinel_data import (
     PREVIEWS,
     REPORTS,
     REPORTS_GROUP,
+    live_group,
+    live_map,
 )
-from reside.model.stacks import DesiredStack, ObjectChange, ObjectReport, StackPreview, StackReport, object_key
+from reside.model.stacks import DesiredStack, object_key
 from reside.replica import Replica
-from reside.sentinel.term.reporter import REPLACE_AFTER
+from reside.sentinel.contract.data import REPLACE_AFTER as PREVIEWS_REPLACED_AFTER
+from reside.sentinel.objects.live import reported
+from reside.sentinel.term.live_maps import REPLACE_AFTER, change
+from reside.sentinel.term.reports import difference
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,6 +51,7 @@ class Orders:
         hold: workloads (`Kind/name`) that start but never become ready.
         problems: what keeps the pods of a workload (`Kind/name`) from running.
         violations: policy violations in every preview.
+        live: `Kind/name` → live version in every preview.
         previewing: whether previews are made.
         reporting: whether declared stacks are applied and reported.
         seen: stack → the desired numbers of pods by Deployment, one entry for each change, in order.
@@ -52,6 +60,7 @@ class Orders:
     hold: set[str] = field(default_factory=set)
     problems: dict[str, str] = field(default_factory=dict)
     violations: tuple[str, ...] = ()
+    live: dict[str, str] = field(default_factory=dict)
     previewing: bool = True
     reporting: bool = True
     seen: dict[str, list[dict[str, int]]] = field(default_factory=dict)
@@ -67,6 +76,9 @@ async def _data(context: Context) -> CoMap:
         for name in maps:
             if name not in root:
                 root.set(name, group.create_map().id)
+    for kind in KINDS:
+        if live_group(kind.kind) not in root:
+            root.set(live_group(kind.kind), node.create_group(kind.plural).id)
     await node.flush()
     return root
 
@@ -74,7 +86,8 @@ async def _data(context: Context) -> CoMap:
 async def _granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
     root = context.data[SENTINEL_CONTRACT]
     await (await context.node.load_group(root[DECLARERS_GROUP])).add_member(AccountId(ref.account), "writer")
-    await (await context.node.load_group(root[REPORTS_GROUP])).add_member(AccountId(ref.account), "reader")
+    for group in (REPORTS_GROUP, *(live_group(kind.kind) for kind in KINDS)):
+        await (await context.node.load_group(root[group])).add_member(AccountId(ref.account), "reader")
 
 
 def replica() -> Replica:
@@ -128,6 +141,11 @@ class Cluster:
                 if candidate is not None:
                     await self._preview(maps[PREVIEW_RESULTS], key, candidate)
             await node.flush()
+            if (
+                max(maps[PREVIEWS].transaction_count, maps[PREVIEW_RESULTS].transaction_count)
+                >= PREVIEWS_REPLACED_AFTER
+            ):
+                await self.replace_previews()
             await self._changed.wait()
 
     async def replace_previews(self) -> None:
@@ -163,31 +181,47 @@ class Cluster:
         self._changed.set()
 
     async def _preview(self, results: CoMap, key: str, stack: DesiredStack) -> None:
-        if not self._orders.previewing or key in results:
-            return
-        changes = tuple(ObjectChange(object_key(o), "create") for o in stack.objects)
+        changes = tuple(
+            ObjectChange(object_key(o), "create", (), self._orders.live.get(object_key(o))) for o in stack.objects
+        )
         preview = StackPreview(stack.name, stack.revision, changes, self._orders.violations)
-        results.set(key, preview.document())
+        if self._orders.previewing and results.get(key) != preview.document():
+            results.set(key, preview.document())
 
     async def _apply(self, reports: CoMap, name: str, stack: DesiredStack) -> None:
         if not self._orders.reporting:
             return
-        before = await self._context.node.load_map(reports[name]) if name in reports else None
-        if before is None or before.transaction_count >= REPLACE_AFTER:
-            reports.set(name, reports.group.create_map().id)
-            if before is not None:
-                before.destroy()
-        report = await self._context.node.load_map(reports[name])
         wanted = {o["metadata"]["name"]: o["spec"]["replicas"] for o in stack.objects if o["kind"] == "Deployment"}
         history = self._orders.seen.setdefault(name, [])
         if not history or history[-1] != wanted:
             history.append(wanted)
-        objects = {object_key(manifest): self._report(manifest) for manifest in stack.objects}
-        members = StackReport(stack.revision, None, objects).document()
-        gone = [key for key in report if "/" in key and key not in members]
-        for key in gone:
-            report.delete(key)
-        report.update({key: value for key, value in members.items() if report.get(key) != value})
+        made = StackReport(stack.revision, None, {object_key(each): self._report(each) for each in stack.objects})
+        report = await self._context.node.load_map(reports[name]) if name in reports else None
+        present = {} if report is None else report.as_dict()
+        members = made.document() | await self._write_live(present, made)
+        if report is None or (present != members and report.transaction_count >= REPLACE_AFTER):
+            reports.set(name, reports.group.create_map(members).id)
+            if report is not None:
+                report.destroy()
+        else:
+            change(report, *difference(present, members))
+        for co_id in _named(present) - _named(members):
+            (await self._context.node.load_map(co_id)).destroy()
+
+    async def _write_live(self, present: dict[str, Any], made: StackReport) -> dict[str, str]:
+        """Write what is live of each kind to a map of its own; return the members of the report that name them."""
+        node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
+        found = {}
+        for kind, live in made.live_by_kind().items():
+            member = live_map(kind)
+            target = await node.load_map(present[member]) if member in present else None
+            before = {} if target is None else target.as_dict()
+            if target is None or (before != live and target.transaction_count >= REPLACE_AFTER):
+                target = (await node.load_group(root[live_group(kind)])).create_map(dict(live))
+            else:
+                change(target, *difference(before, live))
+            found[member] = str(target.id)
+        return found
 
     def _report(self, manifest: dict[str, Any]) -> ObjectReport:
         pods = {"Deployment": manifest.get("spec", {}).get("replicas"), "Job": 0}
@@ -195,7 +229,7 @@ class Cluster:
         return ObjectReport("updated", self._live(manifest), None, pods.get(manifest["kind"]), problem)
 
     def _live(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        live = dict(manifest)
+        live = reported(manifest)
         if manifest["kind"] == "Secret":
             live["data"] = {"accountId": "***", "agentSecret": "***"}
         if manifest["kind"] == "Deployment":
@@ -206,6 +240,11 @@ class Cluster:
         if manifest["kind"] == "Job":
             live["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
         return live
+
+
+def _named(report: dict[str, Any]) -> set[str]:
+    """Return the ids of the maps of live objects that the members of a report name."""
+    return {report[member] for kind in KINDS if (member := live_map(kind.kind)) in report}
 
 
 @asynccontextmanager

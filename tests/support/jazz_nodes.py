@@ -13,7 +13,7 @@ from reside.jazz import AccountId, CoFeed, CoList, CoMap, CoPlainText, Credentia
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_WITHIN_S = 20.0
+_WITHIN_S = 60.0
 
 
 class Nodes:

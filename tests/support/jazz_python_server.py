@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ROOT = Path(__file__).parents[2]
-_READY_WITHIN_S = 30.0
-_STOP_WITHIN_S = 15.0
+_READY_WITHIN_S = 120.0
+_STOP_WITHIN_S = 60.0
 _LISTENING = "listening on ws://127.0.0.1:"
 
 

@@ -27,8 +27,8 @@ _SOURCE = Path(__file__).parents[2] / "images" / "jazz"
 _INTEROP = Path(__file__).parents[1] / "interop" / "js"
 MODE = os.environ.get("RESIDE_JAZZ_MODE", "open")
 """The mode of servers whose test names none."""
-_READY_WITHIN_S = 30.0
-_STOP_WITHIN_S = 15.0
+_READY_WITHIN_S = 120.0
+_STOP_WITHIN_S = 60.0
 
 
 def jazz_packages() -> Path:

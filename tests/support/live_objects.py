@@ -14,6 +14,8 @@ import yaml
 from lightkube.core.exceptions import ApiError
 from lightkube.generic_resource import GenericGlobalResource, GenericNamespacedResource, create_api_info
 
+from reside.model.kinds import BY_KIND
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,9 +26,11 @@ _APPS: Final = ("apps", "v1")
 _NAMESPACED: Final = {
     "ConfigMap": _CORE,
     "Deployment": _APPS,
+    "Event": _CORE,
     "PersistentVolumeClaim": _CORE,
     "Ingress": ("networking.k8s.io", "v1"),
     "Job": ("batch", "v1"),
+    "NetworkPolicy": ("networking.k8s.io", "v1"),
     "Pod": _CORE,
     "Role": ("rbac.authorization.k8s.io", "v1"),
     "RoleBinding": ("rbac.authorization.k8s.io", "v1"),
@@ -68,7 +72,8 @@ def create_namespace(info: ClusterInfo, name: str) -> None:
 # Classes of our own, because lightkube's registry has typed classes for these kinds, which drop unknown members.
 @cache
 def _namespaced(kind: str) -> type[GenericNamespacedResource]:
-    plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    known = BY_KIND.get(kind)
+    plural = f"{kind.lower()}s" if known is None else known.plural
     info = create_api_info(*_NAMESPACED[kind], kind, plural)
     return type(kind, (GenericNamespacedResource,), {"_api_info": info})
 
@@ -83,7 +88,7 @@ def _client(info: ClusterInfo) -> lightkube.Client:
     return _client_of(info.kubeconfig.read_text(), info.context)
 
 
-@lru_cache(maxsize=8)  # by content: a cluster that is created anew in the same folder has another certificate
+@lru_cache(maxsize=8)  # by content: a cluster that is created again in the same folder has another certificate
 def _client_of(kubeconfig: str, context: str) -> lightkube.Client:
     config = lightkube.KubeConfig.from_dict(yaml.safe_load(kubeconfig)).get(context)
     return lightkube.Client(config=config, trust_env=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz.server.hub import Hub
@@ -51,6 +52,7 @@ class Line:
 
     def __init__(self, hub: Hub, on_frame: Callable[[str | None], None]) -> None:
         self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
         self._hub = hub
         self._on_frame = on_frame
         self._there: deque[str] = deque()
@@ -67,7 +69,7 @@ class Line:
         """Send a frame to the server, which receives it in a later turn."""
         if not self.closed.done():
             self._there.append(text)
-            self._loop.call_soon(self._deliver)
+            self._loop.call_soon(self._deliver, context=self._context)
 
     async def close(self) -> None:
         """End the connection."""
@@ -85,7 +87,7 @@ class Line:
     def _due(self) -> None:
         if not self._is_due:
             self._is_due = True
-            self._loop.call_soon(self._answer)
+            self._loop.call_soon(self._answer, context=self._context)  # and not that of the task that caused it
 
     def _answer(self) -> None:
         self._is_due = False

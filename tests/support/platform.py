@@ -234,7 +234,7 @@ class Platform:
                 yield events
             finally:
                 watch.terminate()
-                watch.wait(10)
+                watch.wait(60)
                 out.seek(0)
                 events.read(out.read())
 

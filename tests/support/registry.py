@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "registry.reside.internal"
-_DEADLINE = 15.0  # seconds until the registry must respond
+_DEADLINE = 120.0  # seconds until the registry must respond
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def registry(folder: Path) -> Iterator[Registry]:
         yield Registry(port, process)
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def _await_answer(port: int, process: subprocess.Popen[bytes]) -> None:
@@ -87,7 +87,7 @@ def _await_answer(port: int, process: subprocess.Popen[bytes]) -> None:
         assert process.poll() is None, f"docker-registry ended with {process.returncode}: see its log"
         try:
             httpx2.get(
-                f"http://127.0.0.1:{port}/v2/", timeout=1, verify=trusted_authorities(), trust_env=False
+                f"http://127.0.0.1:{port}/v2/", timeout=5, verify=trusted_authorities(), trust_env=False
             ).raise_for_status()
         except httpx2.TransportError as error:
             return str(error) or type(error).__name__

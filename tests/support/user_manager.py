@@ -55,16 +55,8 @@ class Loaded:
     async def running(self, name: str, replica: Replica, *, main: bool = True) -> AsyncIterator[Context]:
         """Run a replica in this process, and its own code if `main` is true, while the block is open."""
         found = await self.cluster.replica(name)
-        settings = ReplicaSettings(
-            replica_name=name,
-            control_block_id=found.control_block,
-            account_id=found.account,
-            agent_secret=self.accounts[found.account].agent_secret,
-            sync_server_url=self.cluster.servers.jazz.url,
-            etcd_hosts=(self.cluster.servers.etcd.url,),
-            listen_host="127.0.0.1",
-            listen_port=0,
-        )
+        members = self.cluster.servers.members(self.accounts[found.account], found.control_block, name)
+        settings = ReplicaSettings(**members)
         own = replica.declaration.main
         async with replica.start(settings) as context:
             loops = {"main": lambda: own(context)} if main and own is not None else {}

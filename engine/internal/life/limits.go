@@ -32,12 +32,24 @@ type Facts struct {
 // need more memory than the limit would hand over again and again.
 const leastOperations = 50
 
+// While commands run, the engine and its successor are in memory together, and new commands wait for the successor. So
+// an engine that reaches its limit of memory goes on until no command has run for a while, or until it exceeds the limit
+// by a part of it.
+const (
+	calm       = time.Second
+	moreMemory = 8 // an eighth
+)
+
 // Due returns why the engine must hand over, or an empty string if it need not.
 func (l Limits) Due(facts Facts) string {
+	memory := l.Memory
+	if facts.Running > 0 || facts.IdleSince < calm {
+		memory += memory / moreMemory
+	}
 	switch {
 	case l.Operations > 0 && facts.Operations >= l.Operations:
 		return fmt.Sprintf("it has served %d operations", facts.Operations)
-	case l.Memory > 0 && facts.Memory >= l.Memory && facts.Operations >= leastOperations:
+	case memory > 0 && facts.Memory >= memory && facts.Operations >= leastOperations:
 		return fmt.Sprintf("it and its providers use %d MiB", facts.Memory>>20)
 	case l.Age > 0 && facts.Age >= l.Age:
 		return fmt.Sprintf("it is %s old", facts.Age.Round(time.Second))

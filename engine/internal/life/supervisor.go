@@ -16,8 +16,9 @@ type Engine struct {
 	Memory func() int64
 	// StartSuccessor starts a successor. When it returns, the successor has taken over the socket.
 	StartSuccessor func(context.Context) error
-	// Drain refuses new commands and waits for running ones. When the context ends, it interrupts them.
-	Drain func(context.Context)
+	// Drain refuses new commands and waits for running ones. When the context ends, it interrupts them, then terminates
+	// them. It returns how many have not ended.
+	Drain func(context.Context) int
 }
 
 // Supervisor decides when an engine ends.
@@ -29,6 +30,8 @@ type Supervisor struct {
 	Tick time.Duration
 	// Patience limits the time that running commands may take when the engine is stopped.
 	Patience time.Duration
+	// Longest limits the time that running commands may take when a successor has taken over. 0: no limit.
+	Longest time.Duration
 }
 
 // memoryInterval is the minimal time between measurements of memory, which take some milliseconds. It is short because
@@ -56,13 +59,13 @@ func (k Supervisor) Run(stop <-chan struct{}) {
 		}
 		if k.Limits.Expired(facts) {
 			k.Log.Info("the engine ends: it was idle")
-			k.drain(stop, -1)
+			k.drain(stop, k.Longest)
 			return
 		}
 		if why := k.Limits.Due(facts); why != "" && time.Now().After(notBefore) {
 			k.Log.Info("the engine hands over", "why", why)
 			if k.startSuccessor() {
-				k.drain(stop, -1)
+				k.drain(stop, k.Longest)
 				return
 			}
 			notBefore = time.Now().Add(backoff(failures))
@@ -92,23 +95,34 @@ func (k Supervisor) startSuccessor() bool {
 	return true
 }
 
-// drain waits for running commands. A negative patience means no limit until the engine is stopped.
-func (k Supervisor) drain(stop <-chan struct{}, patience time.Duration) {
+// drain waits for running commands, at most for a limit (0: none), and from when the engine is stopped at most for
+// Patience.
+func (k Supervisor) drain(stop <-chan struct{}, limit time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if patience >= 0 {
-		ctx, cancel = context.WithTimeout(ctx, patience)
+	if limit > 0 {
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
-	} else {
-		go func() {
-			select {
-			case <-stop:
-				time.AfterFunc(k.Patience, cancel)
-			case <-ctx.Done():
-			}
-		}()
 	}
-	k.Engine.Drain(ctx)
+	drained := make(chan struct{})
+	defer close(drained)
+	go func() {
+		select {
+		case <-stop:
+		case <-drained:
+			return
+		}
+		select {
+		case <-time.After(k.Patience):
+			cancel()
+		case <-drained:
+		}
+	}()
+	if left := k.Engine.Drain(ctx); left > 0 {
+		k.Log.Error("the engine ends with commands that did not end after two interrupts", "commands", left)
+	} else if ctx.Err() != nil {
+		k.Log.Warn("the engine interrupted its commands: the time to drain was over", "seconds", limit.Seconds())
+	}
 }
 
 // AwaitEnd returns a channel that is closed when the owner's pipe ends.

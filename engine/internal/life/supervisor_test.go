@@ -65,12 +65,13 @@ func (f *fakeEngine) engine() Engine {
 			f.successors++
 			return nil
 		},
-		Drain: func(ctx context.Context) {
+		Drain: func(ctx context.Context) int {
 			patience := time.Duration(-1)
 			if end, ok := ctx.Deadline(); ok {
 				patience = time.Until(end).Round(time.Second)
 			}
-			for running := 1; running > 0 && ctx.Err() == nil; {
+			running := 1
+			for running > 0 && ctx.Err() == nil {
 				var changed <-chan struct{}
 				running, _, changed = f.engine().Counts()
 				if running > 0 {
@@ -81,6 +82,7 @@ func (f *fakeEngine) engine() Engine {
 				}
 			}
 			f.drained <- patience
+			return running
 		},
 	}
 }
@@ -90,9 +92,11 @@ func supervise(f *fakeEngine, limits Limits, stop <-chan struct{}) (ended chan s
 }
 
 func superviseTicking(f *fakeEngine, limits Limits, tick time.Duration, stop <-chan struct{}) (ended chan struct{}) {
-	supervisor := Supervisor{
-		Limits: limits, Engine: f.engine(), Log: slog.New(slog.DiscardHandler), Tick: tick, Patience: 20 * time.Second,
-	}
+	return superviseWith(f, Supervisor{Limits: limits, Tick: tick, Patience: 20 * time.Second}, stop)
+}
+
+func superviseWith(f *fakeEngine, supervisor Supervisor, stop <-chan struct{}) (ended chan struct{}) {
+	supervisor.Engine, supervisor.Log = f.engine(), slog.New(slog.DiscardHandler)
 	ended = make(chan struct{})
 	go func() {
 		supervisor.Run(stop)
@@ -182,9 +186,50 @@ func TestAStoppedEngineGivesItsCommandsTime(t *testing.T) {
 	ended := supervise(f, Limits{}, stop)
 	close(stop)
 	await(t, "the engine ends", ended)
-	if patience := <-f.drained; patience != 20*time.Second {
-		t.Errorf("patience %v", patience)
+	if f.successors != 0 {
+		t.Error("a stopped engine has a successor")
 	}
+}
+
+func TestAStoppedEngineDoesNotWaitForeverForItsCommands(t *testing.T) {
+	f := newFakeEngine()
+	stop := make(chan struct{})
+	f.set(1, 1)
+	ended := superviseWith(f, Supervisor{Tick: time.Millisecond, Patience: 20 * time.Millisecond}, stop)
+	close(stop)
+	await(t, "the engine ends", ended)
+}
+
+func TestADrainEndsAtItsLimitAlthoughACommandRuns(t *testing.T) {
+	f := newFakeEngine()
+	f.set(1, 3)
+	ended := superviseWith(f, Supervisor{
+		Limits: Limits{Operations: 3}, Tick: time.Millisecond, Patience: time.Hour, Longest: 20 * time.Millisecond,
+	}, nil)
+	await(t, "the engine ends", ended)
+	if f.successors != 1 {
+		t.Errorf("successors %d", f.successors)
+	}
+}
+
+func TestADrainingEngineThatIsStoppedDoesNotWaitForTheLimit(t *testing.T) {
+	f := newFakeEngine()
+	f.set(1, 3)
+	stop := make(chan struct{})
+	ended := superviseWith(f, Supervisor{
+		Limits: Limits{Operations: 3}, Tick: time.Millisecond, Patience: 20 * time.Millisecond, Longest: time.Hour,
+	}, stop)
+	for f.successorsStarted() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(stop)
+	await(t, "the engine ends", ended)
+}
+
+func (f *fakeEngine) successorsStarted() int {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.successors
 }
 
 func TestAnIdleEngineEnds(t *testing.T) {

@@ -29,6 +29,9 @@ const (
 	// declaredClient is the address of a program that is a declaration on the command's standard input. A client that
 	// knows all resources from the start needs no language runtime.
 	declaredClient = "stdin:"
+	// aloneClient is the same, and the command gets processes of providers of its own. The client suspects that the
+	// program ends a provider, which must not end the operations of others.
+	aloneClient = "stdin:alone"
 	// declaredRuntime is the runtime of the project for such a program.
 	declaredRuntime = "declared"
 	// stackType is the type of the first resource.

@@ -71,7 +71,7 @@ func (c *call) destroy(ctx context.Context) error {
 // destroyed removes the stack if --remove is set, and otherwise prints that it remains.
 func (u *update) destroyed(ctx context.Context) error {
 	if !u.command.Bool("remove") {
-		if !u.options.PreviewOnly {
+		if !u.options.PreviewOnly && u.command.String("event-log") != eventsInReply {
 			fmt.Fprintf(u.stdout, "The resources in the stack have been deleted, but the history and configuration "+
 				"associated with the stack are still maintained. \nIf you want to remove the stack "+
 				"completely, run `pulumi stack rm %s`.\n", u.stack.Ref())

@@ -47,7 +47,7 @@ func (c *call) readProject() (*workspace.Project, string, error) {
 	}
 	switch address := c.command.String("client"); address {
 	case "":
-	case declaredClient:
+	case declaredClient, aloneClient:
 		project.Runtime = workspace.NewProjectRuntimeInfo(declaredRuntime, nil)
 	default:
 		project.Runtime = workspace.NewProjectRuntimeInfo("client", map[string]any{"address": address})
@@ -122,17 +122,29 @@ func (u *update) perform(
 	outcome := providers.Failed
 	defer func() { lease.End(outcome) }()
 	base := backend.DefaultHostFactory(u.stack.Backend().GetReadOnlyCloudRegistry())
+	kept := lease.HostFactory
+	if u.command.String("client") == aloneClient {
+		kept = func(own engine.HostFactory) engine.HostFactory { return own }
+	}
+	shown := &runs{update: u}
 	if u.project.Runtime.Name() == declaredRuntime {
 		program, err := parseDeclaration(u.stdin)
 		if err != nil {
 			return nil, err
 		}
-		u.options.Engine.HostFactory = program.steady(lease.HostFactory(program.factory(base)))
+		direct, err := u.newDirect(program, program.steady(kept(base)))
+		if err != nil {
+			return nil, err
+		}
+		if direct != nil {
+			shown.begun = true // it shows nothing
+			run = direct.run
+		}
+		u.options.Engine.HostFactory = program.steady(kept(program.factory(base)))
 	} else {
-		u.options.Engine.HostFactory = lease.HostFactory(base)
+		u.options.Engine.HostFactory = kept(base)
 	}
 
-	shown := &runs{update: u}
 	if u.kind != apitype.PreviewUpdate && !u.options.PreviewOnly {
 		defer u.noteLock(u.stack)()
 	}

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reside.alpha import contracts, records
 from reside.alpha.loading import turns
 from reside.alpha.loading.create import create_request
+from reside.alpha.records import RequestGone
 from reside.model import lookup
 from reside.model.entities import LoadRequestSpec
 
@@ -68,7 +70,8 @@ async def request_again(alpha: Alpha, replica: Replica) -> None:
     spec = LoadRequestSpec(image=f"{replica.identity}@{version.digest}", replica_id=replica.id, health=version.health)
     value = await alpha.node.unique_map(alpha.data.requests_group, _name(replica, version, changed), spec.document())
     await alpha.node.flush()
-    await create_request(alpha, value.id, alpha.account)
+    with suppress(RequestGone):  # it was refused long ago
+        await create_request(alpha, value.id, alpha.account)
 
 
 async def _changed(alpha: Alpha, replica: Replica) -> AsyncIterator[tuple[str, tuple[int, ...]]]:

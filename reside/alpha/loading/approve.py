@@ -3,14 +3,15 @@
 A request can be approved only in the state `requires-approval`, and only at the revision that was previewed, which the
 approver names; it covers everything that is granted (`reside.alpha.loading.revision`). If cluster state has changed
 since the preview, the request goes back to `validating` and is previewed again: if the candidate has another revision
-now, a chosen replica no longer implements the contract, or another load of the replica was approved in the meantime.
+now, a live object that it changes has another version, the preview has expired, a chosen replica no longer implements
+the contract, or another load of the replica was approved in the meantime.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reside.alpha import contracts, records
+from reside.alpha import contracts, previews, records
 from reside.alpha.candidate import candidate, updated_replica
 from reside.alpha.loading import resolve, turns
 from reside.alpha.loading.revision import approval_revision
@@ -131,7 +132,8 @@ async def _why_outdated(  # noqa: PLR0917 - the approval and the state it is com
             f"load request {number} is previewed again after it: review the new preview"
         )
     stack = await candidate(alpha, approved, existing, record.value)
-    if approval_revision(record.value, approved, existing, stack) != revision:
+    found = await previews.present(alpha, number, stack)
+    if found is None or approval_revision(record.value, approved, existing, stack, found) != revision:
         return (
             f"cluster state changed after load request {number} was previewed; "
             "it is previewed again: review the new preview"

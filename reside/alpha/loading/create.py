@@ -8,7 +8,7 @@ from reside.alpha import lookups, open_requests, records
 from reside.alpha.lookups import Reservation
 from reside.common.traceparent import TRACEPARENT
 from reside.common.tracing import current
-from reside.jazz import AccountId, InvalidContent, InvalidState, ValueNotFound, WrongKind
+from reside.jazz import AccountId, InvalidContent, InvalidState, ValueDeleted, ValueNotFound, WrongKind
 from reside.model import lookup
 from reside.model.entities import LoadRequestSpec
 from reside.model.errors import InvalidInput
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reside.alpha.data import AlphaData
     from reside.alpha.records import RequestRecord
     from reside.alpha.state import Alpha
-    from reside.jazz import CoMap, Group, Node
+    from reside.jazz import Group, Node
 
 
 async def create_request(alpha: Alpha, spec_id: str, client: str) -> RequestRecord:
@@ -29,6 +29,7 @@ async def create_request(alpha: Alpha, spec_id: str, client: str) -> RequestReco
         client: the calling account.
 
     Raises:
+        RequestGone: its load request is finished and not kept any more.
         InvalidInput: the value can't be read, is malformed, or was not written by `client`.
     """
     spec = await read_spec(alpha.node, spec_id, client)
@@ -46,7 +47,7 @@ async def read_spec(node: Node, spec_id: str, client: str) -> LoadRequestSpec:
     """
     try:
         value = await node.load_map(spec_id)
-    except (ValueNotFound, WrongKind, InvalidContent, InvalidState) as error:
+    except (ValueDeleted, ValueNotFound, WrongKind, InvalidContent, InvalidState) as error:
         raise InvalidInput(f"load request value {spec_id} can't be read: {error}") from None
     first = {key: value.history(key)[0] for key in value}
     if not first:
@@ -64,45 +65,50 @@ async def read_spec(node: Node, spec_id: str, client: str) -> LoadRequestSpec:
     return records.parse(LoadRequestSpec, written, f"in {spec_id}")
 
 
-async def complete(alpha: Alpha, record: RequestRecord) -> None:
-    """List a request whose creator died after it had added the request to the index of open ones."""
-    spec_id = str(record.map["wish"])
-    if await lookups.find(alpha.data, lookup.load_request_by_spec(spec_id)) is None:
-        async with alpha.transaction() as tx:
-            await tx.run_exclusively(lambda: _list(alpha.data, record.value.id, spec_id, record.map.id))
+async def find_request(data: AlphaData, spec_id: str, client: str) -> RequestRecord | None:
+    """Return the load request of a spec; None if there is none.
+
+    Its map has a name that follows from the spec. That of an earlier release has a look-up.
+
+    Raises:
+        RequestGone: it is finished and not kept any more.
+    """
+    earlier = await lookups.find(data, lookup.load_request_by_spec(spec_id))
+    group = await lookups.find(data, lookup.request_group_of_account(client))
+    name = lookup.load_request_of_spec(spec_id)
+    if earlier is None and group is not None:
+        earlier = data.node.unique_map_id(group, name)
+        try:
+            if await data.node.find_unique_map(group, name) is None:
+                return None
+        except ValueDeleted:
+            pass
+    return None if earlier is None else await records.read_request(data, earlier)
 
 
 async def _create(data: AlphaData, spec_id: str, spec: LoadRequestSpec, client: str) -> str:
     """Create the request's map unless an earlier call created it, and return its id.
 
-    Once the request is in the index of open ones, the leader does the rest (`complete`). Before, nobody sees it.
+    Once the request is in the index of open ones, the leader does the rest. Before, nobody sees it.
     """
-    target = await lookups.find(data, lookup.load_request_by_spec(spec_id))
-    if target is None:
-        number = await lookups.reserve_id(data, lookup.load_request_by_id, _reservation(spec_id))
-        target = await lookups.find(data, lookup.load_request_by_id(number))
-        if target is None:
-            target = (await _make(data, number, spec_id, spec, client)).id
-            await lookups.set_target(data, lookup.load_request_by_id(number), target)
-        await open_requests.add(data.node, data.root, number, target)
-        await _list(data, number, spec_id, target)
-    return target
+    record = await find_request(data, spec_id, client) or await _make(data, spec_id, spec, client)
+    if record.value.is_open:
+        await open_requests.add(data.node, data.root, record.value.id, record.map.id)
+        lookups.confirm_id(data, _reservation(record.map.id), record.value.id)
+    return record.map.id
 
 
-def _reservation(spec_id: str) -> Reservation:
-    return Reservation(spec_id, "nextLoadRequest")
+def _reservation(request: str) -> Reservation:
+    """Return the reservation of a request's id: the look-up points to the request's map, which is created after it."""
+    return Reservation(request, "nextLoadRequest", member=lookup.TARGET)
 
 
-async def _list(data: AlphaData, number: int, spec_id: str, target: str) -> None:
-    """List a request, and let its spec point to it, which is written last. The caller holds Alpha's lock."""
-    lookups.add_once(data.requests, target)
-    lookups.confirm_id(data, _reservation(spec_id), number)
-    await lookups.set_target(data, lookup.load_request_by_spec(spec_id), target)
-
-
-async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpec, client: str) -> CoMap:
+async def _make(data: AlphaData, spec_id: str, spec: LoadRequestSpec, client: str) -> RequestRecord:
     """Create the request's map in the group of the client's requests."""
     group = await _group_of(data, client)
+    name = lookup.load_request_of_spec(spec_id)
+    reservation = _reservation(data.node.unique_map_id(group.id, name))
+    number = await lookups.reserve_id(data, lookup.load_request_by_id, reservation)
     members = {
         "id": number,
         "status": "validating",
@@ -116,7 +122,8 @@ async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpe
         "canaryPercent": spec.canary_percent,
         TRACEPARENT: current(),
     }
-    return group.create_map({key: value for key, value in members.items() if value is not None})
+    made = await data.node.unique_map(group, name, {key: value for key, value in members.items() if value is not None})
+    return await records.read_request(data, made.id)
 
 
 async def _group_of(data: AlphaData, client: str) -> Group:

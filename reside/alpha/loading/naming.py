@@ -28,10 +28,9 @@ async def is_taken(data: AlphaData, name: str, request: int) -> bool:
     """Return whether an instance has the name, or an open load request other than `request` holds it."""
     if await lookups.find(data, lookup.replica_by_name(name)) is not None:
         return True
-    target = await lookups.find(data, lookup.load_request_by_name(name))
-    if target is None:
+    holder = await records.request_at(data, await lookups.find(data, lookup.load_request_by_name(name)))
+    if holder is None:
         return False
-    holder = (await records.read_request(data, target)).value
     held = holder.approve_request
     return holder.id != request and holder.is_open and held is not None and held.name == name
 

@@ -31,10 +31,9 @@ def turn_of(approved: ApproveRequest, existing: Replica | None) -> str | None:
 
 async def holder_of(data: AlphaData, turn: str | None) -> int | None:
     """Return the id of the approved request that is not carried out and has the turn; None if there is none."""
-    target = None if turn is None else await lookups.find(data, turn)
-    if target is None:
+    request = None if turn is None else await records.request_at(data, await lookups.find(data, turn))
+    if request is None:
         return None
-    request = (await records.read_request(data, target)).value
     return request.id if request.status == "approved" and request.version is None else None
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reside.alpha.state import Alpha
     from reside.model.entities import ApproveRequest, LoadRequest, Replica, ReplicaChoice
     from reside.model.manifest import ContractManifest, ReplicaManifest
-    from reside.model.stacks import StackPreview
+    from reside.model.previews import StackPreview
 
 REGISTRY_TIMEOUT_S: Final = 30.0
 """How long a request waits for a registry that is unavailable."""
@@ -148,7 +148,7 @@ async def _preview(alpha: Alpha, record: RequestRecord, approved: ApproveRequest
         raise LoadRefused(_refusal_reason(result))
     members = {
         "preview": result.document(),
-        "revision": approval_revision(request, approved, existing, stack),
+        "revision": approval_revision(request, approved, existing, stack, result),
         "status": "requires-approval",
     }
     async with alpha.transaction() as tx:

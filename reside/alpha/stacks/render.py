@@ -13,6 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from reside.alpha.stacks import system
+from reside.alpha.stacks.network import network_policies
 from reside.alpha.stacks.rollout import rollout
 from reside.alpha.stacks.templates import with_kept_template
 from reside.alpha.stacks.workload import Workload, metadata, render_workload, suspended
@@ -56,9 +57,11 @@ def render(
     for version in sorted(versions, key=lambda v: v.id):
         workload = _workload(Workload(replica, version, plan[version.id]), cluster, rendered or {})
         objects += [workload] if workload else []
-    if _serves(versions, serving):
+    serves = _serves(versions, serving)
+    if serves:
         objects.append(_service(replica, cluster))
         objects += [_ingress(replica, cluster)] if cluster.domain else []
+    objects += network_policies(replica, versions, cluster, serves=serves)
     return DesiredStack(replica.name, owner, tuple(objects))
 
 

@@ -18,6 +18,7 @@ class Extras:
     """Additions to a pod: environment entries, volumes with mounts, members of its spec and security context."""
 
     env: list[dict[str, Any]] = field(default_factory=list)
+    env_from: list[dict[str, Any]] = field(default_factory=list)
     volumes: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     pod: dict[str, Any] = field(default_factory=dict)
@@ -35,7 +36,7 @@ def extras(identity: str, cluster: ClusterSettings) -> Extras:
     if identity == constants.ALPHA_IDENTITY:
         return _alpha(cluster)
     if identity == constants.SENTINEL_IDENTITY:
-        return _sentinel()
+        return _sentinel(cluster)
     return Extras()
 
 
@@ -65,16 +66,48 @@ def _alpha(cluster: ClusterSettings) -> Extras:
     return Extras(env=[namespace_env(), *plain, claim], memory="128Mi")
 
 
-def _sentinel() -> Extras:
+def _sentinel(cluster: ClusterSettings) -> Extras:
+    """Return the additions of the Sentinel.
+
+    All its pods run on one node. In an update the new version becomes ready before the old one stops, because it is the
+    Sentinel that starts and stops both, and a claim of mode ReadWriteOnce can be mounted on one node only. The first
+    pod may run anywhere: the scheduler accepts a pod that only its own labels satisfy.
+    """
+    together = {
+        "labelSelector": {"matchLabels": {constants.REPLICA_LABEL: constants.SENTINEL_NAME}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    policy = json.dumps(cluster.policy, sort_keys=True)
     return Extras(
         env=[
             namespace_env(),
+            *([{"name": "RESIDE_POLICY", "value": policy}] if cluster.policy else []),
+            *({"name": name, "value": value} for name, value in _backend_env(cluster).items()),
             {"name": "RESIDE_STATE_DIR", "value": constants.SENTINEL_STATE_DIR},
             secret_env("RESIDE_ENGINE_PASSPHRASE", constants.ENGINE_SECRET, constants.ENGINE_SECRET_KEY),
         ],
+        env_from=[{"secretRef": {"name": constants.STORE_SECRET, "optional": True}}] if _uses_store(cluster) else [],
         volumes=[{"name": "state", "persistentVolumeClaim": {"claimName": constants.SENTINEL_VOLUME_CLAIM}}],
         mounts=[{"name": "state", "mountPath": constants.SENTINEL_STATE_DIR}],
-        pod={"serviceAccountName": constants.SENTINEL_SERVICE_ACCOUNT, "automountServiceAccountToken": True},
+        pod={
+            "serviceAccountName": constants.SENTINEL_SERVICE_ACCOUNT,
+            "automountServiceAccountToken": True,
+            "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [together]}},
+        },
         security={"fsGroup": constants.NONROOT_USER},
         memory="128Mi",
     )
+
+
+def _backend_env(cluster: ClusterSettings) -> dict[str, str]:
+    """Return the environment variables that say where the Sentinel keeps states."""
+    found = {"RESIDE_STATE_BACKEND": cluster.state_backend, "RESIDE_SECRETS_PROVIDER": cluster.secrets_provider}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _uses_store(cluster: ClusterSettings) -> bool:
+    """Return whether the Sentinel needs the credentials of an object store or of a key.
+
+    The Secret is optional, since the Kubernetes node of the pod, or its ServiceAccount, may give the credentials.
+    """
+    return bool(_backend_env(cluster))

@@ -112,12 +112,11 @@ def _pod(workload: Workload, cluster: ClusterSettings, *, oneshot: bool) -> dict
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}} | more.security,
         "containers": [_container(workload, cluster, more, oneshot=oneshot)],
+        "volumes": [{"name": "tmp", "emptyDir": {}}, *more.volumes],
         "restartPolicy": "Never" if oneshot else "Always",
     }
     if group:
         pod["nodeSelector"] = {constants.PLACEMENT_GROUP_LABEL: group}
-    if more.volumes:
-        pod["volumes"] = more.volumes
     return pod | more.pod
 
 
@@ -128,10 +127,15 @@ def _container(workload: Workload, cluster: ClusterSettings, more: system.Extras
         "imagePullPolicy": "IfNotPresent",
         "env": [*_environment(workload.replica, cluster), *more.env],
         "resources": {"requests": {"cpu": CPU_REQUEST, "memory": more.memory or MEMORY_REQUEST}},
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, *more.mounts],  # noqa: S108 - a volume of the pod
     }
-    if more.mounts:
-        container["volumeMounts"] = more.mounts
+    if more.env_from:
+        container["envFrom"] = more.env_from
     return container if oneshot else container | _health()
 
 

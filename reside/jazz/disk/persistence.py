@@ -11,7 +11,6 @@ from reside.jazz.disk.records import StoredBatch
 from reside.jazz.disk.restoring import Restoring, RestoringInParts
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.wire.encoding import compact_json
 from reside.jazz.wire.session import canonical
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class StorePersistence:
                 if core.header is None:
                     continue
                 if not core.stored:
-                    writer.header(core.co_id, compact_json(dict(core.header.raw)))
+                    writer.header(core.co_id, core.header.text)
                 for session, log in core.sessions.items():
                     if log.stored and not core.is_live(session):
                         writer.forget(core.co_id, session)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from reside.jazz.disk.records import StoredBatch
 from reside.jazz.errors import InvalidContent, StoreFailed
 from reside.jazz.ids import CoId, SessionId, author_of, is_account_id, is_session_id
-from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.covalue import Core, own
 from reside.jazz.memory.store import Store
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.header import Header, parse_header
@@ -76,7 +76,8 @@ class Restoring:
             self._fill(part.core, part.batches)
             if part.rest and self._parts is not None:
                 part.core.restoring = True
-                part.core.expected.update(self._disk._lengths(part.core.co_id))
+                part.core.expected = expected = own(part.core.expected)
+                expected.update(self._disk._lengths(part.core.co_id))
                 self._continue_later(part, self._parts)
         return [part.core for part in found]
 

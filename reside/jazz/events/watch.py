@@ -92,10 +92,22 @@ class Watch(Generic[T]):
 class _Callback:
     """A subscribed callback and the revision that it was last called with."""
 
-    def __init__(self, value: Watchable, callback: Callable[[Any], None]) -> None:
+    __slots__ = ("_all", "callback", "revision", "value")
+
+    def __init__(
+        self, value: Watchable, callback: Callable[[Any], None], subscribed: "dict[CoId, list[_Callback]]"
+    ) -> None:
         self.value = value
         self.callback = callback
         self.revision: int = value._refresh()
+        self._all = subscribed
+
+    def unsubscribe(self) -> None:
+        entries = self._all.get(self.value.id, [])
+        if self in entries:
+            entries.remove(self)
+        if not entries:
+            self._all.pop(self.value.id, None)
 
     def call(self) -> None:
         try:
@@ -153,17 +165,9 @@ class Watches:
 
     def add_callback(self, value: T, callback: Callable[[T], None]) -> Callable[[], None]:
         """Subscribe a callback; return a function that unsubscribes it."""
-        entry = _Callback(value, callback)
+        entry = _Callback(value, callback, self._callbacks)
         self._callbacks.setdefault(value.id, []).append(entry)
-
-        def unsubscribe() -> None:
-            entries = self._callbacks.get(value.id, [])
-            if entry in entries:
-                entries.remove(entry)
-            if not entries:
-                self._callbacks.pop(value.id, None)
-
-        return unsubscribe
+        return entry.unsubscribe
 
     def mark(self, co_id: CoId) -> bool:
         """Note that a value may have changed; return whether it has subscribers, so that `wake` must follow."""

@@ -11,6 +11,7 @@ from reside.jazz.inspect.report import Outcome, OwnerReport, Report, Transaction
 from reside.jazz.memory.covalue import Core
 from reside.jazz.node import Node
 from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.inert import decode_trusting
 from reside.jazz.rules.permissions import refusal_of_write
 from reside.jazz.values.cofeed import CoFeed
 from reside.jazz.values.colist import CoList
@@ -45,7 +46,7 @@ async def inspect_value(node: Node, co_id: str, *, timeout: float = 30.0) -> Rep
     return Report(
         value.id,
         value.kind,
-        None if core.header is None else dict(core.header.raw),
+        None if core.header is None else core.header.raw,
         None if group is None else _owner_report(group),
         _content(value),
         tuple(sorted(transactions, key=lambda report: (report.made_at, report.session, report.index))),
@@ -66,6 +67,8 @@ def _group_transactions(group: Group) -> Iterator[TransactionReport]:
     state = group._state
     for verdict in state.verdicts:
         outcome: Outcome = "valid" if verdict.refusal is None else "invalid"
+        if not verdict.transaction.is_private:
+            decode_trusting(verdict.transaction)  # a group does not keep what it has validated
         yield _report(verdict.transaction, state, outcome, verdict.refusal)
 
 

@@ -1,10 +1,14 @@
 """One value in a node's memory: its header and the verified logs of its sessions, in the order of arrival.
 
+A node has very many values, and most of their collections stay empty: those that may share one empty collection.
 Whether transactions are valid is decided in `reside.jazz.rules`.
 """
 
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar
 
 from reside.jazz.ids import CoId, SessionId, author_of, is_delete_session
 from reside.jazz.rules.deletion import marks_deletion
@@ -12,6 +16,19 @@ from reside.jazz.rules.group_state import NEVER, GroupState
 from reside.jazz.rules.validation import GroupValidation
 from reside.jazz.wire.header import Header
 from reside.jazz.wire.session import SessionLog, Transaction
+
+K = TypeVar("K")
+V = TypeVar("V")
+_EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+def own(shared: Mapping[K, V]) -> dict[K, V]:
+    """Return a mapping of a `Core` that may be changed: the mapping itself, or a new one if it is the shared one."""
+    return shared if isinstance(shared, dict) else {}
+
+
+def _empty() -> Mapping[Any, Any]:
+    return _EMPTY
 
 
 @dataclass(slots=True)
@@ -110,9 +127,9 @@ class Core:
     header: Header | None = None
     sessions: dict[SessionId, SessionLog] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
-    expected: dict[str, int] = field(default_factory=dict)
-    deferred: dict[str, dict[tuple[SessionId, int], Batch]] = field(default_factory=dict)
-    rejected: dict[str, Rejection] = field(default_factory=dict)
+    expected: Mapping[str, int] = field(default_factory=_empty)
+    deferred: Mapping[str, dict[tuple[SessionId, int], Batch]] = field(default_factory=_empty)
+    rejected: Mapping[str, Rejection] = field(default_factory=_empty)
     skipped: Skipped | None = None
     refusal: str | None = None
     unconfirmed: bool = False
@@ -120,18 +137,25 @@ class Core:
     restoring: bool = False
     absent: bool = False
     header_acknowledged: bool = False
-    dependants: set[CoId] = field(default_factory=set)
+    dependants: AbstractSet[CoId] = frozenset()
     group_state: GroupState | None = None
     partial_state: GroupState | None = None
     validation: GroupValidation | None = None
-    changes_from: list[int] = field(default_factory=list)
+    changes_from: Sequence[int] = ()
     revision: int = 0
-    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, str] = field(default_factory=_empty, repr=False)
     forgotten: int = 0
     stale: bool = True
     policy_refusals: int = 0
-    deletions: list[Transaction] = field(default_factory=list)
+    deletions: Sequence[Transaction] = ()
     deleted: bool = False
+
+    @property
+    def governing(self) -> CoId | None:
+        """The id of the group that decides who may write: the owner, or the group itself; None if there is none."""
+        if self.header is None:
+            return None
+        return self.co_id if self.header.is_group else self.header.owner
 
     def restart_validation(self) -> None:
         """Restart the validation, because a policy refused transactions after it."""
@@ -141,7 +165,15 @@ class Core:
     def note_change(self, since: int) -> None:
         """Note that a group's valid content changed, and that its roles may differ from a time (ms) on."""
         self.revision += 1
+        if not isinstance(self.changes_from, list):
+            self.changes_from = []
         self.changes_from.append(since)
+
+    def add_dependant(self, co_id: CoId) -> None:
+        """Note that the content of another value depends on this one."""
+        if not isinstance(self.dependants, set):
+            self.dependants = set()
+        self.dependants.add(co_id)
 
     def changed_since(self, revision: int) -> int:
         """Return the time from which a group's roles may differ from an earlier revision; 0 if unknown."""
@@ -197,7 +229,7 @@ class Core:
                 missing = True
                 break
         for session in found:
-            del self.expected[session]  # so that the next call does not check it again
+            del own(self.expected)[session]  # so that the next call does not check it again
         return self.header is not None and not missing
 
     def _has(self, session: str, count: int) -> bool:
@@ -209,13 +241,13 @@ class Core:
     def forget_connection(self) -> None:
         """Drop the state of a connection that has ended; the next connection resumes from the verified logs."""
         self.unconfirmed = self.unconfirmed or (self.header is not None and not self.is_complete())
-        self.expected.clear()
-        self.deferred.clear()
-        self.rejected.clear()
+        self.expected = self.deferred = self.rejected = _EMPTY
 
     def add(self, *transactions: Transaction) -> None:
         """Append verified transactions to the order of arrival."""
         for item in transactions:
             if item.meta is not None and marks_deletion(item):
+                if not isinstance(self.deletions, list):
+                    self.deletions = []
                 self.deletions.append(item)
         self.transactions += transactions

@@ -3,8 +3,9 @@
 The protocol has no unsubscribing. What the server still sends about an evicted value is dropped, and the next
 connection does not request it.
 
-A policy decides by what was seen when, so a node with one keeps what it has loaded. But it evicts what strangers can
-make it load in any number: their accounts, and ids of values that do not exist. Roles in an account never change hands.
+A policy decides by what was seen when. So a node with one keeps all groups, and of an evicted value what it had seen of
+it (`reside.jazz.removals.seen`). It also evicts what strangers can make it load in any number: their accounts, and ids
+of values that do not exist. Roles in an account never change hands.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from reside.jazz.ids import CoId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.dependencies import needs
-from reside.jazz.memory.store import Store
+from reside.jazz.memory.store import Guard, Store
 
 
 def evictable(store: Store, held: Iterable[str]) -> list[Core]:
@@ -25,7 +26,7 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
     kept: set[str] = set()
     stack = [co_id for co_id in held if co_id in store.cores]
     if store.guard is not None:
-        stack += [core.co_id for core in store.cores.values() if core.header is not None and not core.header.is_account]
+        stack += [core.co_id for core in store.cores.values() if _is_kept_for(store.guard, core, store)]
     while stack:
         co_id = stack.pop()
         if co_id in kept:
@@ -37,3 +38,18 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
             needed += core.validation.parent_revisions
         stack += [other for other in needed if other in store.cores and other not in kept]
     return [core for co_id, core in store.cores.items() if co_id not in kept]
+
+
+def _is_kept_for(guard: Guard, core: Core, store: Store) -> bool:
+    """Return whether a value stays in memory because of a policy: a group, or one that is incomplete or related.
+
+    So does what this process has written to: a server that was restored from a backup gets it from here.
+    """
+    header = core.header
+    if header is None or header.is_account:
+        return False
+    is_written = any(log.acknowledged for log in core.sessions.values())
+    is_related = header.owner is None or header.source is not None or bool(core.dependants)
+    is_partial = core.unconfirmed or core.deferred or core.rejected or (core.skipped and core.skipped.authors)
+    # A local store restores values without asking the guard.
+    return is_written or is_related or bool(is_partial) or not guard.was_complete(core) or store.restore is not None

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from reside.jazz.ids import CoId
-from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.covalue import Core, own
 from reside.jazz.rules.group_state import NEVER, GroupState
 from reside.jazz.rules.permissions import GroupValidator
 from reside.jazz.rules.validation import GroupValidation
@@ -178,7 +178,7 @@ class GroupStates:
             current = queue.pop()
             if current.co_id not in seen and current.header is not None and current.header.is_group:
                 seen.add(current.co_id)
-                current.secrets.clear()
+                own(current.secrets).clear()
                 current.forgotten += 1
                 queue.extend(self._store.core(dependant) for dependant in current.dependants)
 

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from reside.jazz.errors import InvalidState
 from reside.jazz.ids import CoId, is_account_id
-from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.covalue import Core, own
+from reside.jazz.memory.decoded import DecodedContents
 from reside.jazz.memory.group_states import GroupStates
 from reside.jazz.rules.deletion import refusal_of_deletion
 from reside.jazz.rules.group_state import GroupState
@@ -44,7 +45,7 @@ class Guard(Protocol):
         """Note that a value, or the permissions for it, changed."""
 
     def evicted(self, core: Core) -> None:
-        """Forget an evicted value."""
+        """Note that a value is evicted."""
 
 
 class Store:
@@ -59,6 +60,7 @@ class Store:
         guard: refuses transactions by a policy; None if there is no policy.
         restore: fills an empty value from the local store; None if there is no local store.
         skipping: the changed values with skipped sessions; see `reside.jazz.sync.skipping`.
+        decoded: the values with decoded content that can be dropped.
     """
 
     def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
@@ -71,6 +73,7 @@ class Store:
         self._group_states = GroupStates(self)
         self.guard: Guard | None = None
         self.skipping: dict[CoId, Core] = {}
+        self.decoded = DecodedContents()
 
     def core(self, co_id: str) -> Core:
         """Return the value of an id; if it is not in memory, restore it from the local store or create an empty one."""
@@ -102,6 +105,7 @@ class Store:
         """Remove evicted values; see `reside.jazz.memory.eviction`."""
         for core in evicted:
             del self.cores[core.co_id]
+            self.decoded.forget(core.co_id)
             if self.guard is not None:
                 self.guard.evicted(core)
         # Check all links: a group may still be linked to a former parent.
@@ -111,7 +115,7 @@ class Store:
 
     def link(self, needed: str, dependant: CoId) -> None:
         """Note that a value's content depends on a group, or a branch's on its source."""
-        self.core(needed).dependants.add(dependant)
+        self.core(needed).add_dependant(dependant)
 
     def changed(self, core: Core) -> None:
         """Drop everything that was derived from a value, and notify about the change."""
@@ -176,7 +180,9 @@ class Store:
 
     def secrets_of(self, group_id: str) -> MutableMapping[str, str]:
         """Return the secrets of a group's keys that this account has found; they are cached with the group."""
-        return self.core(group_id).secrets
+        core = self.core(group_id)
+        core.secrets = secrets = own(core.secrets)
+        return secrets
 
     def group_state(self, co_id: str) -> GroupState | str:
         """Return the validated state of a group or account, or why there is none (`missing`: it is not loaded)."""

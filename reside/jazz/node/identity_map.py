@@ -72,9 +72,14 @@ class IdentityMap:
         """Forget which objects were used last."""
         self._recent.clear()
 
+    def let_go(self, co_id: CoId) -> None:
+        """Forget that the object of a value was used lately."""
+        self._recent.pop(co_id, None)
+
     def _use(self, value: Value) -> None:
         if value.id == CoId(self._host.account_id):
             self._own = value
+        self._host.store.decoded.used(value.id)
         # Repeated loads by id must not rebuild the content each time.
         self._recent[value.id] = value
         self._recent.move_to_end(value.id)

@@ -15,6 +15,7 @@ from reside.jazz.groups.invites import Invite
 from reside.jazz.groups.joining import accept_invite
 from reside.jazz.ids import EVERYONE, CoId, Json
 from reside.jazz.memory.store import no_account
+from reside.jazz.node.notes import UnfencedNotes
 from reside.jazz.node.runtime import Runtime
 from reside.jazz.node.statistics import Statistics
 from reside.jazz.removals import UNIQUE_NAME, RemovalRecord, WritePolicy
@@ -284,7 +285,7 @@ class Node:
         guard = self._runtime.guard
         if guard is not None and guard.policy.remember:
             notes = await self.unique_map(self.account, UNIQUE_NAME)
-            guard.record_in(RemovalRecord(self._host.store, notes))
+            guard.record_in(RemovalRecord(self._host.store, UnfencedNotes(notes)))
 
     # Creating
 

@@ -35,9 +35,14 @@ from reside.jazz.wire.header import account_header
 
 if TYPE_CHECKING:
     from reside.jazz.disk.database import SqliteStore
+    from reside.jazz.ids import CoId
 
 _EVICT_BEYOND: Final = 512
 """Unused values are evicted only if more values than this are in memory."""
+_EVICT_SHARE: Final = 16
+"""Of many values, they are evicted when this part of the number that was kept last has come."""
+_DELETED, _DELETED_SHARE = 16, 64
+"""Values that this node deleted are evicted once they are so many, and such a part of all: nobody reads them again."""
 
 
 class Runtime:
@@ -97,6 +102,8 @@ class Runtime:
         self._unsaved = False
         self._ended = asyncio.Event()
         self._evict_beyond = _EVICT_BEYOND
+        self._deleted: set[CoId] = set()
+        """Values that this node deleted since the last eviction, and whose deletion the servers have."""
         self._runner: asyncio.Task[None] | None = None
         self._opened = False
         self._end: JazzError | None = NodeClosed("the node is not open; use `async with Node(…)`")
@@ -223,6 +230,8 @@ class Runtime:
             self._send_written()
         if self._has_too_many:
             self._evict()
+        elif self._has_many_deleted:
+            self._evict_deleted()
 
     def _send_written(self) -> None:
         self._writer.send_due()
@@ -240,17 +249,35 @@ class Runtime:
 
     @property
     def _has_too_many(self) -> bool:
-        """Whether to evict unused values: the number of values in memory doubled since the last eviction."""
+        """Whether to evict unused values: enough have come since the last eviction."""
         return len(self._store.cores) > self._evict_beyond
 
     def _evict(self) -> None:
         self._save()
+        self._drop(self._unused())
+        kept = len(self._store.cores)
+        self._evict_beyond = max(_EVICT_BEYOND, kept + min(kept, max(_EVICT_BEYOND, kept // _EVICT_SHARE)))
+
+    @property
+    def _has_many_deleted(self) -> bool:
+        return len(self._deleted) >= max(_DELETED, len(self._store.cores) // _DELETED_SHARE)
+
+    def _evict_deleted(self) -> None:
+        """Evict the values that this node deleted; those that the program still refers to stay until `_evict`."""
+        self._save()
+        for co_id in self._deleted:
+            self.host.objects.let_go(co_id)
+        self._drop([core for core in self._unused() if core.deleted])
+        self._deleted.clear()
+
+    def _unused(self) -> list[Core]:
         held = {self.host.account_id, *self.host.objects.held(), *self._loader.loading, *self._waiters.awaited_ids()}
-        evicted = evictable(self._store, held | self._exchange.unacknowledged.keys())
+        return evictable(self._store, held | self._exchange.unacknowledged.keys())
+
+    def _drop(self, evicted: list[Core]) -> None:
         self._store.drop(evicted)
         for core in evicted:
             self._exchange.forget(core)
-        self._evict_beyond = max(_EVICT_BEYOND, 2 * len(self._store.cores))
 
     def _changed(self, core: Core) -> None:
         self._schedule_save(core)
@@ -261,6 +288,9 @@ class Runtime:
     def _acknowledged(self, core: Core) -> None:
         self._waiters.acknowledged(core)
         self._schedule_save(core)
+        if core.deleted:
+            self._deleted.add(core.co_id)
+            self._turn.schedule()
 
     def _runner_ended(self, runner: asyncio.Task[None]) -> None:
         if runner.cancelled():
@@ -284,6 +314,8 @@ class Runtime:
         if self._end is None:
             self._end = end
         self._ended.set()
+        if self.guard is not None:
+            self.guard.close()
         self._servers.end(self._end)
         self._waiters.end(self._end)
         self._watches.close(self._end)

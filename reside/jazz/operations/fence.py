@@ -4,7 +4,10 @@ A lock can be lost between two writes, for example while the process is stopped.
 refuses those that come too late. A fence applies to the task that enters it and to the tasks that it starts.
 
 A write that was made in time can still be sent too late: the process may be stopped, or without a connection, between
-the write and its sending. So the checks run again before the write is sent (`Exchange.may_send`).
+the write and its sending. So the checks run again before the write is signed (`Exchange.may_send`), and when the frame
+that contains it is complete, before it is written to the socket (`Outbox.frame`). What is left is the time between that
+check and the system call, some tens of microseconds, which no sender can close. It is longer while the buffers of the
+connection are full: the transport keeps what the kernel does not accept.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,6 +32,16 @@ def fenced_writes(check: Callable[[], None]) -> Iterator[None]:
         check: a synchronous function, such as one that compares the time with the end of a lease.
     """
     token = _CHECKS.set((*_CHECKS.get(), check))
+    try:
+        yield
+    finally:
+        _CHECKS.reset(token)
+
+
+@contextmanager
+def unfenced_writes() -> Iterator[None]:
+    """Write without the fences of this task while the block is open, for what the node notes on its own behalf."""
+    token = _CHECKS.set(())
     try:
         yield
     finally:

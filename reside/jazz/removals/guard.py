@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from reside.jazz.ids import CoId, is_delete_session
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
+from reside.jazz.removals.seen import EvictedValues, Governed
 from reside.jazz.rules.group_state import INVITES, WRITERS, GroupState
 from reside.jazz.wire.session import Transaction
 
@@ -51,10 +52,10 @@ class WritePolicy:
 class Removals(Protocol):
     """The record of removals across restarts; implemented by `RemovalRecord`."""
 
-    def mark(self, core: Core) -> None:
-        """Schedule a check of a value."""
+    def mark(self, value: Governed) -> None:
+        """Schedule a check of a value, which may be evicted."""
 
-    def note(self, core: Core) -> None:
+    def note(self, value: Governed) -> None:
         """Record accounts that lost the right to write a value."""
 
     def apply(self, core: Core) -> None:
@@ -62,6 +63,12 @@ class Removals(Protocol):
 
     def flush(self) -> None:
         """Check the marked values now."""
+
+    def close(self) -> None:
+        """Record nothing more: the node has ended."""
+
+    def forget(self, co_id: CoId) -> None:
+        """Forget what is cached for a value that is evicted."""
 
 
 class WriteGuard:
@@ -79,6 +86,7 @@ class WriteGuard:
         self._clock = clock
         self._removals: Removals | None = None
         self._completed: set[CoId] = set()
+        self._evicted = EvictedValues()
 
     def was_complete(self, core: Core) -> bool:
         """Return whether a value was loaded completely before, so that what arrives now is new."""
@@ -92,6 +100,7 @@ class WriteGuard:
             transactions: verified transactions of one session.
             new: whether the value had been loaded completely before they arrived.
         """
+        transactions = self._evicted.new_of(core, transactions)
         limit = self.policy.max_ahead_ms
         if limit is not None:
             latest = self._clock() + limit
@@ -100,7 +109,7 @@ class WriteGuard:
                     item.policy_refusal = f"it is dated {item.made_at - latest + limit} ms ahead of this node's clock"
         if new and self.policy.refuse_after_removal:
             if self._removals is not None:
-                self._removals.note(core)
+                self._removals.note(self._evicted.get(core.co_id) or core)
             for item in transactions:
                 if item.policy_refusal is None and self._is_after_removal(core, item):
                     item.policy_refusal = AFTER_REMOVAL
@@ -118,21 +127,37 @@ class WriteGuard:
 
     def changed(self, core: Core) -> None:
         """Note that a value, or the permissions for it, changed."""
-        if self._removals is not None and core.co_id in self._completed:
+        self._evicted.arrived(core)
+        if self._removals is None:
+            return
+        if core.co_id in self._completed and core.co_id not in self._evicted:
             self._removals.mark(core)
+        for evicted in self._evicted.governed_by(core.co_id):
+            self._removals.mark(evicted)
 
     def evicted(self, core: Core) -> None:
-        """Forget that an evicted value was complete: its next load is a first load."""
-        self._completed.discard(core.co_id)
+        """Note what was seen of an evicted value; the next load of an account is a first load."""
+        if core.header is not None and core.header.owner is not None and core.co_id in self._completed:
+            self._evicted.add(core, core.header.owner)
+        else:
+            self._completed.discard(core.co_id)
+        if self._removals is not None:
+            self._removals.forget(core.co_id)
 
     def flush(self) -> None:
         """Record the removals of this event-loop turn now, so that a flush of the node waits for the record as well."""
         if self._removals is not None:
             self._removals.flush()
 
+    def close(self) -> None:
+        """Record nothing more: the node has ended."""
+        if self._removals is not None:
+            self._removals.close()
+
     def record_in(self, removals: Removals) -> None:
         """Start to record removals, and apply the recorded ones to the values in memory and to later loads."""
         self._removals = removals
+        self._completed -= self._evicted.forget()  # their next load is a first load, for which removals are applied
         for co_id in self._completed:
             removals.apply(self._store.core(co_id))
 
@@ -140,20 +165,26 @@ class WriteGuard:
         state = governing_state(self._store, core)
         if state is None:
             return False
-        now, then = state.role_of(item.author), state.role_of(item.author, item.made_at)
-        return write_rank(core, item.session, now) < write_rank(core, item.session, then)
+        in_group = core.governing == core.co_id
+        now = write_rank(item.session, state.role_of(item.author), in_group=in_group)
+        return now < rank_at(state, item.author, item.made_at, item.session, in_group=in_group)
 
 
-def governing_state(store: Store, core: Core) -> GroupState | None:
+def governing_state(store: Store, value: Governed) -> GroupState | None:
     """Return the state of the group that decides who may write a value: its owner, or the group itself."""
-    if core.header is None:
-        return None
-    found = store.group_state(core.co_id) if core.header.is_group else store.owner_of(core.header)
+    found = None if value.governing is None else store.group_state(value.governing)
     return found if isinstance(found, GroupState) else None
 
 
-def write_rank(core: Core, session: str, role: str | None) -> int:
-    """Rank what a role may write to a value; 0 means that it may not write."""
-    if core.header is not None and core.header.is_group:
+def rank_at(state: GroupState, author: str, at: int, session: str = "", *, in_group: bool) -> int:
+    """Return the highest rank (`write_rank`) of what an author could write at a time (ms since the epoch)."""
+    if not in_group:
+        return write_rank(session, state.role_of(author, at), in_group=False)
+    return max(write_rank(session, role, in_group=True) for role in state.roles_within(author, at))
+
+
+def write_rank(session: str, role: str | None, *, in_group: bool) -> int:
+    """Rank what a role may write to a group, or to a value of a group; 0 means that it may not write."""
+    if in_group:
         return {"admin": 3, "manager": 2}.get(role or "", 1 if role in INVITES else 0)
     return int(role == "admin") if is_delete_session(session) else int(role in WRITERS)

@@ -4,7 +4,7 @@ Without this record, a removed member could wait until the node restarts, becaus
 seen before. The record is a map owned by the node's own account: all processes of the account share it, no one else can
 read it, and the sync server stores it. A key is a value's id. Its value has for each author the time of the removal and
 the number of transactions seen of each session. A later first load refuses transactions that go beyond these numbers
-and are dated before the removal. `everyone` covers non-members that wrote while everyone was a writer.
+and are not dated after the removal. `everyone` covers non-members that wrote while everyone was a writer.
 
 A removal is not recorded for values that were not loaded at that time; their first load accepts what it finds.
 """
@@ -15,7 +15,8 @@ from typing import Final, Protocol, TypeAlias
 from reside.jazz.ids import EVERYONE, CoId, Json, author_of
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.removals.guard import AFTER_REMOVAL, governing_state, write_rank
+from reside.jazz.removals.guard import AFTER_REMOVAL, governing_state, rank_at, write_rank
+from reside.jazz.removals.seen import Governed
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.wire.session import Transaction
 
@@ -26,7 +27,7 @@ _Note: TypeAlias = dict[str, Json]
 
 
 class Notes(Protocol):
-    """The map in which removals are recorded: a `CoMap`."""
+    """The map in which removals are recorded."""
 
     @property
     def id(self) -> CoId:
@@ -51,36 +52,37 @@ class RemovalRecord:
         self._store = store
         self._notes = notes
         self._noted_at: dict[str, int] = {}
-        self._marked: dict[str, Core] = {}
+        self._marked: dict[str, Governed] = {}
+        self._is_closed = False
         self._losses: dict[tuple[str, bool], _Losses] = {}
 
-    def mark(self, core: Core) -> None:
-        """Check a value after the current event-loop turn."""
-        if core.co_id in (self._notes.id, self._store.account_id):
+    def mark(self, value: Governed) -> None:
+        """Check a value, which may be evicted, after the current event-loop turn."""
+        if self._is_closed or value.co_id in (self._notes.id, self._store.account_id):
             return
         if not self._marked:
             asyncio.get_running_loop().call_soon(self.flush)
-        self._marked[core.co_id] = core
+        self._marked[value.co_id] = value
 
-    def note(self, core: Core) -> None:
+    def note(self, value: Governed) -> None:
         """Record the authors that lost the right to write a value since the last check."""
-        state = governing_state(self._store, core)
-        if state is None or self._noted_at.get(core.co_id) == self._revision(core):
+        state = governing_state(self._store, value)
+        if state is None or self._noted_at.get(value.co_id) == self._revision(state):
             return
-        self._noted_at[core.co_id] = self._revision(core)
-        known = self._known(core)
-        lost = self._losses_in(core, state).of({author_of(session) for session in core.sessions})
+        self._noted_at[value.co_id] = self._revision(state)
+        known = self._known(value.co_id)
+        lost = self._losses_in(value, state).of(state, {author_of(session) for session in value.sessions})
         fresh = {
-            author: {"at": at, "seen": _seen_of(core, author)}
+            author: {"at": at, "seen": _seen_of(value, author)}
             for author, at in lost.items()
             if known.get(author, {}).get("at") != at
         }
         if fresh:
-            self._notes.set(core.co_id, known | fresh)
+            self._notes.set(value.co_id, known | fresh)
 
     def apply(self, core: Core) -> None:
         """Refuse transactions of a first load whose author was removed before, and then record new removals."""
-        refused = self._to_refuse(core, self._known(core))
+        refused = self._to_refuse(core, self._known(core.co_id))
         for item in refused:
             item.policy_refusal = AFTER_REMOVAL
         if refused:
@@ -91,76 +93,92 @@ class RemovalRecord:
     def flush(self) -> None:
         """Check the marked values now."""
         marked, self._marked = self._marked, {}
-        for core in marked.values():
-            self.note(core)
+        for value in marked.values():
+            self.note(value)
+
+    def close(self) -> None:
+        """Record nothing more: the node has ended, and can't write."""
+        self._is_closed = True
+        self._marked.clear()
+
+    def forget(self, co_id: CoId) -> None:
+        """Forget what is cached for a value that is evicted."""
+        self._noted_at.pop(co_id, None)
+        for is_itself in (True, False):
+            self._losses.pop((co_id, is_itself), None)
 
     def _to_refuse(self, core: Core, known: dict[str, _Note]) -> list[Transaction]:
         state = governing_state(self._store, core)
-        non_members = known.get(EVERYONE)
+        non_members, in_group = known.get(EVERYONE), core.governing == core.co_id
 
         def note_of(item: Transaction) -> _Note | None:
-            is_non_member = state is not None and write_rank(core, item.session, state.role_of(item.author)) == 0
+            is_non_member = state is not None and (
+                write_rank(item.session, state.role_of(item.author), in_group=in_group) == 0
+            )
             return known.get(item.author) or (non_members if is_non_member else None)
 
         return [item for item in core.transactions if _goes_beyond(note_of(item), item)]
 
-    def _losses_in(self, core: Core, state: GroupState) -> "_Losses":
+    def _losses_in(self, value: Governed, state: GroupState) -> "_Losses":
         """Return the decreases of `write_rank` in a state of a group, cached for all values that the group owns."""
-        revision, is_itself = self._revision(core), state.co_id == core.co_id
+        revision, is_itself = self._revision(state), state.co_id == value.co_id
         losses = self._losses.get((state.co_id, is_itself))
         if losses is None or losses.revision != revision:
-            losses = self._losses[state.co_id, is_itself] = _Losses(state, core, revision)
+            losses = self._losses[state.co_id, is_itself] = _Losses(state, revision, in_group=is_itself)
         return losses
 
-    def _known(self, core: Core) -> dict[str, _Note]:
-        known = self._notes.get(core.co_id)
+    def _known(self, co_id: str) -> dict[str, _Note]:
+        known = self._notes.get(co_id)
         return known if isinstance(known, dict) else {}
 
-    def _revision(self, core: Core) -> int:
-        owner_id = None if core.header is None else core.header.owner
-        return core.revision if owner_id is None else self._store.core(owner_id).revision
+    def _revision(self, state: GroupState) -> int:
+        return self._store.core(state.co_id).revision
 
 
 class _Losses:
-    """When the `write_rank` of authors decreased in the history of a group.
+    """When the `write_rank` of authors decreased in the history of a group. It does not keep the state in memory.
 
     Args:
         state: the group's state.
-        core: the group or one of its values; all its values give the same result.
         revision: the group's revision.
+        in_group: whether to rank what is written to the group itself, and not to its values.
     """
 
-    def __init__(self, state: GroupState, core: Core, revision: int) -> None:
+    def __init__(self, state: GroupState, revision: int, *, in_group: bool) -> None:
         self.revision = revision
-        self._state = state
-        self._core = core
+        self._in_group = in_group
         members = {member for group in state.lineage() for member in group.member_keys()}
-        self._at = {author: _lost_at(core, state, author) for author in (*members, EVERYONE)}
+        self._at = {author: _lost_at(state, author, in_group=in_group) for author in (*members, EVERYONE)}
 
-    def of(self, others: set[str]) -> dict[str, int]:
-        """Return when the rank of each author decreased: of all members, current and former, and of `others`."""
+    def of(self, state: GroupState, others: set[str]) -> dict[str, int]:
+        """Return when the rank of each author decreased: of all members, current and former, and of `others`.
+
+        Args:
+            state: the state of the same revision.
+            others: further authors.
+        """
         for author in others - self._at.keys():
-            self._at[author] = _lost_at(self._core, self._state, author)
+            self._at[author] = _lost_at(state, author, in_group=self._in_group)
         return {author: at for author, at in self._at.items() if at is not None}
 
 
-def _lost_at(core: Core, state: GroupState, author: str) -> int | None:
-    """Return when an author's rank for a value last decreased; None if it never did."""
+def _lost_at(state: GroupState, author: str, *, in_group: bool) -> int | None:
+    """Return when an author's rank last decreased, also within a millisecond; None if it never did."""
     lost, before = None, 0
     for epoch in state.epochs():
-        now = write_rank(core, "", state.role_of(author, epoch))
-        if now < before:
+        now = write_rank("", state.role_of(author, epoch), in_group=in_group)
+        if now < max(before, rank_at(state, author, epoch, in_group=in_group)):
             lost = epoch
         before = now
     return lost
 
 
-def _seen_of(core: Core, author: str) -> dict[str, int]:
-    return {session: count for session, count in core.counts().items() if author in (EVERYONE, author_of(session))}
+def _seen_of(value: Governed, author: str) -> dict[str, int]:
+    return {session: count for session, count in value.counts().items() if author in (EVERYONE, author_of(session))}
 
 
 def _goes_beyond(note: _Note | None, item: Transaction) -> bool:
     if note is None:
         return False
     seen = note["seen"].get(item.session, 0)
-    return bool(item.made_at < note["at"] and item.index >= seen)
+    return bool(item.made_at <= note["at"] and item.index >= seen)

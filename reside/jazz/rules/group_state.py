@@ -8,8 +8,9 @@ Invariants:
     cycle adds no roles. Chains of groups are followed without recursion, so their length is not limited.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -78,7 +79,7 @@ class GroupState:
     entries: dict[str, list[Entry]] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     parents: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
+    missing: AbstractSet[str] = frozenset()
     encrypted_under: dict[str, dict[str, None]] = field(default_factory=dict)
     read_keys: set[str] = field(default_factory=set)
     cursor: int | None = None
@@ -131,6 +132,20 @@ class GroupState:
         if member == EVERYONE or is_member_key(member):
             self._roles.setdefault(since, {})[member] = role
         return role
+
+    def roles_within(self, member: str, at: int) -> set[str | None]:
+        """Return the roles with which a member may have changed the group in one millisecond.
+
+        Besides the role at its end, these are the role at its beginning and the direct roles that were given and taken
+        away in it, because `reside.jazz.rules.ties` settles changes before what takes away the role that they need.
+        """
+        roles = {self.role_of(member, at - 1), self.role_of(member, at)}
+        for state in self.lineage():
+            entries = state.entries.get(member, ())
+            first = bisect_left(entries, at, key=lambda entry: entry.made_at)
+            last = bisect_right(entries, at, key=lambda entry: entry.made_at) - 1
+            roles.update(entry.value for entry in entries[first:last] if isinstance(entry.value, str))
+        return roles
 
     def writes_during(self, member: str, at: int) -> tuple[int, int]:
         """Return an interval around a time (ms) in which a member may write; empty if it may not at that time."""
@@ -216,6 +231,12 @@ class GroupState:
                 self._own_epochs.append(entry.made_at)
             return 0 if key.startswith("parent_") else entry.made_at
         return NEVER
+
+    def add_missing(self, parent: str) -> None:
+        """Note a parent that is not loaded."""
+        if not isinstance(self.missing, set):  # nearly no group has one
+            self.missing = set()
+        self.missing.add(parent)
 
     def forget_roles(self, since: int) -> None:
         """Drop cached roles from a time on, because this group or a parent changed there."""

@@ -52,8 +52,9 @@ def _inert_change_because(change: Mapping[str, Json]) -> str:
 
 
 def the_change(transaction: Transaction) -> Mapping[str, Json]:
-    """Return the one change of a transaction that has been decoded; an empty one if that sets no key."""
-    change = transaction.changes[0] if transaction.changes else None
+    """Return the one change of a transaction; an empty one if that sets no key."""
+    changes = transaction.changes if transaction.is_private else decode_trusting(transaction)
+    change = changes[0] if changes else None
     if not isinstance(change, dict) or change.get("op") != "set" or not isinstance(change.get("key"), str):
         return {}
     return change

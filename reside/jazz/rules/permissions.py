@@ -12,6 +12,7 @@ Invariants:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from reside.jazz.errors import InvalidContent
@@ -25,6 +26,7 @@ from reside.jazz.wire.session import Transaction
 _EVERYONE_ROLES: Final = frozenset({"reader", "writer", "writeOnly", "revoked"})
 _MAY_REVEAL: Final = ADMINS | INVITES
 _MAY_REVEAL_ANY: Final = ADMINS | (INVITES - {"writeOnlyInvite"})
+_NO_KEYS: Final[Mapping[str, Json]] = MappingProxyType({})
 _WRITE_KEY_IS_SET: Final = "only admins and managers replace a write key"
 """The transaction still decides which key the member may reveal, as in JavaScript."""
 
@@ -38,13 +40,12 @@ class GroupValidator:
         initial_admin: the account or agent that may make itself admin.
     """
 
+    __slots__ = ("_changed_from", "_initial_admin", "_last", "_write_keys", "state")
+
     def __init__(self, state: GroupState, initial_admin: str) -> None:
         self.state = state
         self._initial_admin = initial_admin
-        self._direct: dict[str, str] = {}
-        self._parents: dict[str, str] = {}
-        self._write_keys: dict[str, Json] = {}
-        self._set_write_keys: set[str] = set()
+        self._write_keys = _NO_KEYS
         self._last: tuple[int, str | None] = (-1, None)
         self._changed_from: int | None = None
 
@@ -84,6 +85,9 @@ class GroupValidator:
             self._take(ordered[start:end])
             start = end
         state.cursor = None
+        for item in ordered:
+            if not item.is_private:
+                item.changes = None  # the state has what counts, in less memory
         if self._changed_from is not None:
             state.forget_roles(self._changed_from)
         return self._changed_from
@@ -124,7 +128,7 @@ class GroupValidator:
         state.verdicts.append(Verdict(transaction, ruling.refusal))
         if ruling.refusal is not None:
             if ruling.kind == "writeKey" and ruling.refusal == _WRITE_KEY_IS_SET:
-                self._write_keys[ruling.key.removeprefix("writeKeyFor_")] = ruling.change.get("value")
+                self._note_write_key(ruling)
             return None
         if ruling.role in ADMINS:
             state.latest = transaction.made_at
@@ -143,9 +147,10 @@ class GroupValidator:
 
     def acting_role(self, member: str, at: int) -> str | None:
         """Return a member's role for changes of the group: direct or through a parent, never through `everyone`."""
-        role = self._direct.get(member)
-        for parent_id, mapping in self._parents.items():
-            parent = self.state.find_parent(parent_id)
+        role = self._direct(member)
+        for parent_id, mappings in self.state.parents.items():
+            mapping = mappings[-1][1]
+            parent = self.state.find_parent(parent_id) if mapping != "revoked" else None
             if not isinstance(parent, GroupState):
                 continue
             inherited = parent.role_of(member, at)
@@ -184,35 +189,39 @@ class GroupValidator:
     def takes_away(self, ruling: Ruling) -> bool:
         """Return whether a valid transaction ends or lowers a role."""
         if ruling.kind == "parent":
-            before, now = self._parents.get(ruling.key.removeprefix("parent_")), _mapping_of(ruling.change)
+            mappings = self.state.parents.get(ruling.key.removeprefix("parent_"))
+            before, now = mappings[-1][1] if mappings else None, _mapping_of(ruling.change)
         elif ruling.kind == "role":
-            before, now = self._direct.get(ruling.key), str(ruling.change.get("value"))
+            before, now = self._direct(ruling.key), str(ruling.change.get("value"))
         else:
             return False
         return now == "revoked" or (before not in (None, "revoked", now) and not _is_higher(now, before))
 
     def _apply(self, ruling: Ruling) -> str | None:
-        """Note a valid change; return whose refused transactions may be valid now, as `settle` does."""
+        """Note a valid change before it is added; return whose refused transactions may be valid now, as `settle`."""
         kind, key, value = ruling.kind, ruling.key, ruling.change.get("value")
         if kind == "role":
-            before, self._direct[key] = self._direct.get(key), str(value)
-            if before == "admin" and value != "admin":
+            if self._direct(key) == "admin" and value != "admin":
                 return EVERYBODY
             return key if value in _MAY_REVEAL else None
         if kind == "writeKey":
-            member = key.removeprefix("writeKeyFor_")
-            self._write_keys[member] = value
-            self._set_write_keys.add(key)
-            return member
+            self._note_write_key(ruling)
+            return key.removeprefix("writeKeyFor_")
         if kind == "parent":
             parent_id, mapping = key.removeprefix("parent_"), _mapping_of(ruling.change)
-            if mapping == "revoked":
-                self._parents.pop(parent_id, None)
-            else:
-                self._parents[parent_id] = mapping
             self.state.parents.setdefault(parent_id, []).append((ruling.transaction.made_at, mapping))
             return EVERYBODY
         return None
+
+    def _direct(self, member: str) -> str | None:
+        """Return the direct role that a member was given last, which may be `revoked`."""
+        role = self.state.get(member)
+        return role if isinstance(role, str) else None
+
+    def _note_write_key(self, ruling: Ruling) -> None:
+        if not isinstance(self._write_keys, dict):
+            self._write_keys = {}
+        self._write_keys[ruling.key.removeprefix("writeKeyFor_")] = ruling.change.get("value")
 
     def _note_change(self, since: int) -> None:
         self._changed_from = since if self._changed_from is None else min(since, self._changed_from)
@@ -228,7 +237,7 @@ class GroupValidator:
         parent = self.state.find_parent(parent_id) if is_co_id(parent_id) else "not a group"
         if isinstance(parent, str):
             if parent == "missing":
-                self.state.missing.add(parent_id)
+                self.state.add_missing(parent_id)
             return f"the parent group is {parent}"
         if parent.cursor is not None and ruling.transaction.made_at >= parent.cursor:
             return "the parent group extends this group"
@@ -240,7 +249,7 @@ class GroupValidator:
         role = ruling.role
         if role not in ADMINS and role != "writeOnlyInvite" and member != ruling.transaction.author:
             return "only admins and managers set another's write key"
-        if ruling.key in self._set_write_keys and role not in ADMINS:
+        if ruling.key in self.state.entries and role not in ADMINS:
             return _WRITE_KEY_IS_SET
         return None
 

@@ -6,12 +6,13 @@ every connected server has answered that it does not have it.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from reside.jazz.ids import SessionId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.sync.protocol import Sync
+from reside.jazz.sync.protocol import Send, Sync
 from reside.jazz.sync.receiver import BatchReceiver
 from reside.jazz.wire.session import SessionLog
 
@@ -42,9 +43,7 @@ class Exchange:
         self.unacknowledged: dict[str, None] = {}
         self.receiver = BatchReceiver(store, self.request)
 
-    def add(
-        self, send: Callable[[str], None], send_later: Callable[[str], None], *, on_full_load: Callable[[Core], None]
-    ) -> Sync:
+    def add(self, send: Send, send_later: Callable[[str], None], *, on_full_load: Callable[[Core], None]) -> Sync:
         """Add a server; see `Sync` for the arguments."""
         sync = Sync(self._store, self, send, send_later, on_full_load=on_full_load)
         self._syncs.append(sync)
@@ -94,6 +93,10 @@ class Exchange:
             return False
         return True
 
+    def check_of(self, core: Core) -> Callable[[], bool] | None:
+        """Return a function that calls `may_send` for a value; None if no fence applies to what was written to it."""
+        return partial(self.may_send, core) if core.co_id in self._fences else None
+
     def forget(self, core: Core) -> None:
         """Drop the records of a value that is evicted."""
         for sync in self._syncs:
@@ -116,7 +119,7 @@ class Exchange:
         for core in self.receiver.release_skipped():
             if self._store.cores.get(core.co_id) is core:
                 for sync in self._syncs:
-                    sync.ask(core)
+                    sync.ask_later(core)
 
     def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
         """Return the logs of a value that this node writes, each with its current length."""

@@ -1,10 +1,17 @@
 """The known state of the server for each value, on one connection."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 Counts: TypeAlias = dict[str, int]
 """The number of transactions by session."""
+_NONE: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+def _none() -> Mapping[str, int]:
+    return _NONE
 
 
 @dataclass(slots=True)
@@ -28,7 +35,7 @@ class KnownState:
     answered: bool = False
     header: bool = False
     acknowledged: Counts = field(default_factory=dict)
-    sent: Counts = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=_none)
     corrections: int = 0
 
     def has(self, session: str) -> int:

@@ -3,6 +3,7 @@
 Signatures and permissions are checked elsewhere.
 """
 
+from sys import intern
 from typing import Any, Final
 
 from reside.jazz.errors import InvalidContent
@@ -57,7 +58,7 @@ def content_pieces(core: Core, peer: KnownState, *, with_header: bool, announce:
     if header is None:
         return []
     start = f'{{"action":"content","id":"{core.co_id}"'
-    raw = f',"header":{compact_json(dict(header.raw))}' if with_header else ""
+    raw = f',"header":{header.text}' if with_header else ""
     messages: list[str] = []
     parts: dict[str, str] = {}
     size = 0
@@ -135,5 +136,5 @@ def _batch(session: str, raw: Any) -> Batch:
     after, transactions, signature = raw.get("after"), raw.get("newTransactions"), raw.get("lastSignature")
     if type(after) is not int or after < 0 or not isinstance(transactions, list) or not isinstance(signature, str):
         raise InvalidContent("a content message's session is malformed")
-    parsed = parse_transactions(transactions, SessionId(session), after)
-    return Batch(SessionId(session), after, parsed, signature)
+    shared = SessionId(intern(session))  # one writer has the same session in all its values
+    return Batch(shared, after, parse_transactions(transactions, shared, after), signature)

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, is_co_id
-from reside.jazz.memory.covalue import Batch, Core
+from reside.jazz.memory.covalue import Batch, Core, own
 from reside.jazz.memory.dependencies import by_dependency, needs
 from reside.jazz.memory.store import Store
 from reside.jazz.sync.known_state import KnownState
@@ -38,6 +38,13 @@ _MAX_CORRECTIONS: Final = 3
 _MAX_COMPARISONS: Final = 3
 
 
+class Send(Protocol):
+    """Sends a message, unless `may_send` returns False when it would be written to the network."""
+
+    def __call__(self, text: str, may_send: Callable[[], bool] | None = None, /) -> None:
+        """Send a message."""
+
+
 class SyncHost(Protocol):
     """What the protocol needs of its node; the states of all servers of a node share it.
 
@@ -54,6 +61,9 @@ class SyncHost(Protocol):
 
     def may_send(self, core: Core) -> bool:
         """Return whether what was written here to a value may be sent."""
+
+    def check_of(self, core: Core) -> Callable[[], bool] | None:
+        """Return a function that calls `may_send` for a value; None if no fence applies to what was written to it."""
 
     def confirmed(self, core: Core) -> None:
         """Note that a server confirmed more of a value."""
@@ -81,7 +91,7 @@ class Sync:
         self,
         store: Store,
         host: SyncHost,
-        send: Callable[[str], None],
+        send: Send,
         send_later: Callable[[str], None],
         *,
         on_full_load: Callable[[Core], None],
@@ -188,6 +198,11 @@ class Sync:
         if self.connected:
             self._send_state(core, "load")
 
+    def ask_later(self, core: Core) -> None:
+        """Ask as `ask` does, but after the acknowledgements that wait: one of them may count what is asked for."""
+        if self.connected:
+            self._send_later(self._state(core, "load"))
+
     def receive(self, text: str) -> None:
         """Process a frame from the server: messages joined by line feeds. Drop messages that violate the protocol."""
         for line in text.split("\n"):
@@ -271,7 +286,8 @@ class Sync:
             self._receiver.reject(core, session, rejection._replace(source=self))
         expected = message.get("expectContentUntil")
         if isinstance(expected, dict):
-            core.expected.update({key: count for key, count in expected.items() if type(count) is int})
+            core.expected = known_expected = own(core.expected)
+            known_expected.update({key: count for key, count in expected.items() if type(count) is int})
         known.header = True
         gap = self._receive_batches(core, known, batches)
         if gap and known.corrections < _MAX_CORRECTIONS:
@@ -357,8 +373,9 @@ class Sync:
         if not self._host.may_send(core):
             return False
         self._host.sign(core)
+        check = self._host.check_of(core)
         for text in content_pieces(core, known, with_header=with_header):
-            self._send(text)
+            self._send(text, check)
         known.header = True
         known.sent = counts
         return True

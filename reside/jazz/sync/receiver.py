@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from reside.jazz.ids import author_of, is_delete_session
-from reside.jazz.memory.covalue import Batch, Core, Rejection
+from reside.jazz.memory.covalue import Batch, Core, Rejection, own
 from reside.jazz.memory.store import Store
 from reside.jazz.sync.skipping import Skipping
 from reside.jazz.wire.session import SessionLog
@@ -36,7 +36,8 @@ class BatchReceiver:
         level = logging.DEBUG if core.rejected else logging.WARNING  # anyone can add any number of them
         _log.log(level, "a session of %s is ignored: %s", core.co_id, rejection.why)
         self.rejected_sessions += 1
-        core.rejected[session] = rejection
+        core.rejected = rejected = own(core.rejected)
+        rejected[session] = rejection
 
     def receive(self, core: Core, batch: Batch) -> bool:
         """Verify and append a batch, or defer it; return False if transactions before it are missing."""
@@ -51,7 +52,7 @@ class BatchReceiver:
         """Process the batches that were deferred until this group or account was loaded; return the affected values."""
         cores = [self._store.core(co_id) for co_id in self._deferred.pop(arrived.co_id, ())]
         for core in cores:
-            for batch in core.deferred.pop(arrived.co_id, {}).values():
+            for batch in own(core.deferred).pop(arrived.co_id, {}).values():
                 self._accept(core, batch)
         return cores
 
@@ -67,7 +68,8 @@ class BatchReceiver:
         return self._append(core, batch)
 
     def _defer(self, core: Core, batch: Batch, needed: Core) -> bool:
-        deferred = core.deferred.setdefault(needed.co_id, {})
+        core.deferred = waiting = own(core.deferred)
+        deferred = waiting.setdefault(needed.co_id, {})
         deferred[batch.session, batch.after] = batch  # sent again while it is deferred, it replaces the first copy
         self._deferred.setdefault(needed.co_id, set()).add(core.co_id)
         self._request(needed)
@@ -107,7 +109,7 @@ class BatchReceiver:
         if log.append_verified(fresh, batch.signature, agent_id.rpartition("/")[2]):
             core.sessions[batch.session] = log
             core.add(*fresh)
-            core.rejected.pop(batch.session, None)  # another server sent something invalid
+            own(core.rejected).pop(batch.session, None)  # another server sent something invalid
             if is_delete_session(batch.session):
                 self._store.changed(core)
         else:

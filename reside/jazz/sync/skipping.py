@@ -6,7 +6,7 @@ does not send them again. If the author gets a role later, the server is asked f
 """
 
 from reside.jazz.ids import author_of
-from reside.jazz.memory.covalue import Batch, Core, Skipped
+from reside.jazz.memory.covalue import Batch, Core, Skipped, own
 from reside.jazz.memory.store import Store
 from reside.jazz.rules.group_state import WRITERS, GroupState
 
@@ -62,7 +62,8 @@ class Skipping:
         skipped.revision, skipped.public = revision, public
         for author in released:
             for session, count in authors.pop(author, {}).items():
-                core.expected[session] = max(count, core.expected.get(session, 0))
+                core.expected = expected = own(core.expected)
+                expected[session] = max(count, expected.get(session, 0))
         return bool(released)
 
     def _owner(self, core: Core) -> GroupState | None:

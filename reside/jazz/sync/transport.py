@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from reside.jazz.errors import JazzUnavailable
 from reside.jazz.sync.backoff import back_off
-from reside.jazz.sync.outbox import Outbox
+from reside.jazz.sync.outbox import Check, Outbox
 
 if TYPE_CHECKING:
     from reside.jazz.sync.socket import Socket
@@ -75,9 +75,14 @@ class Transport:
         """The URL of the server without parts that may be secret."""
         return _redacted(self._url)
 
-    def send(self, text: str) -> None:
-        """Queue a message. It is dropped if the connection ends: the next one starts from the server's known state."""
-        self.outbox.put(text)
+    def send(self, text: str, may_send: Check | None = None) -> None:
+        """Queue a message. It is dropped if the connection ends: the next one starts from the server's known state.
+
+        Args:
+            text: the message.
+            may_send: see `Outbox.put`.
+        """
+        self.outbox.put(text, may_send)
         if self._socket is None:
             return
         if self.outbox.buffered >= _SEND_AT_CHARACTERS:

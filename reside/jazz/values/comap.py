@@ -201,7 +201,7 @@ class CoMap(OwnedValue, Mapping[str, Json]):
 
     def _entries(self) -> dict[str, list[_Entry]]:
         if self._core.stale:
-            self._refresh()
+            self._content.refresh()
         return self._view.entries
 
 

@@ -5,14 +5,18 @@ All transactions are validated again if the owning group or a parent changed at 
 revealed a key that was missing for one of them. All are decrypted again if a key may have come from a transaction that
 no longer counts. So a node that loaded the value before a change sees the same content as a node that loads it later.
 
+Content that was not read for long is dropped (`reside.jazz.memory.decoded`), and decoded again by the next read. Which
+transactions count is kept, so subscribers are notified only of changes, as before.
+
 The view of a branch has the transactions of its source as well, up to the start of the branch; those of the source's
 source up to the start of the source, and so on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.decoded import cost_of, drop_changes
 from reside.jazz.memory.store import Store
 from reside.jazz.rules.deletion import refusal_of_deletion
 from reside.jazz.rules.group_state import GroupState
@@ -23,6 +27,9 @@ from reside.jazz.values.sources import Sources
 from reside.jazz.values.span import Span
 from reside.jazz.wire.encoding import stable_json
 from reside.jazz.wire.session import Transaction
+
+NONE: Final[frozenset[Transaction]] = frozenset()
+"""Shared by all values without losers."""
 
 
 class View(Protocol):
@@ -54,6 +61,31 @@ class Content:
         latest: the time of the last change in the view, ms since the epoch; 0 if there is none.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_core",
+        "_cost",
+        "_decoder",
+        "_deleted",
+        "_dropped",
+        "_find_source",
+        "_forgotten",
+        "_is_kept",
+        "_newest",
+        "_owner_revision",
+        "_policy_refusals",
+        "_seen",
+        "_source",
+        "_sources",
+        "_span",
+        "_store",
+        "_view",
+        "latest",
+        "losers",
+        "start",
+        "valid",
+    )
+
     def __init__(
         self, store: Store, core: Core, view: View, find_source: "Callable[[], Content | None] | None" = None
     ) -> None:
@@ -62,31 +94,37 @@ class Content:
         self._view = view
         self._seen = 0
         self.valid: list[Transaction] = []
-        self.losers: frozenset[Transaction] = frozenset()
+        self.losers = NONE
         self._owner_revision = -1
         self._forgotten = 0
         self._deleted = False
         self._newest = -1
         self._decoder = Decoder(store, core)
         self._policy_refusals = 0
-        self._span = Span()
+        self._span: Span | None = None
+        self._cost = 0
+        self._dropped = self._is_kept = False
         self._find_source = find_source
         self._source: Content | None = None
         self._sources = None if find_source is None else Sources(self)
         self.start: Counts | None = None
         self.latest = 0
 
-    def refresh(self, budget: int | None = None) -> None:
+    def refresh(self, budget: int | None = None, *, read: bool = True) -> None:
         """Update the view from the log and the permissions.
 
         Args:
             budget: process about this many characters of new transactions, and leave the value stale if there are more;
                 None: process all.
+            read: whether the view will be read; if False, content that was dropped is decoded only for a change.
         """
-        if not self._core.stale or self._core.header is None:
+        core, header = self._core, self._core.header
+        if not core.stale or header is None:
             return
         if self._sources is None:
-            self._core.stale = self._read_log(budget)
+            core.stale = self._read_log(budget, read=read) or self._dropped
+            if header.value_type == "comap" and not self._dropped:
+                self._store.decoded.decoded(core, self, self._cost)
             return
         sources = self._sources.levels()
         has_more = False
@@ -97,13 +135,25 @@ class Content:
             self._core.revision += 1
         self._core.stale = has_more
 
+    def drop(self) -> None:
+        """Drop the decoded content until the next read, unless others refer to the decoded transactions."""
+        if self._is_kept or self._core.dependants or self._decoder.has_merged:
+            return
+        drop_changes(self._core)
+        self._view.reset([], NONE)
+        self._dropped = self._core.stale = True
+
+    def keep(self) -> None:
+        """Never drop the decoded content: somebody reads the transactions."""
+        self._is_kept = True
+
     def source(self) -> "Content | None":
         """Return the content of a branch's source, if that is in memory."""
         if self._source is None and self._find_source is not None:
             self._source = self._find_source()
         return self._source
 
-    def _read_log(self, budget: int | None) -> bool:
+    def _read_log(self, budget: int | None, *, read: bool = True) -> bool:
         """Update the value's own transactions, and the view with them; return whether there are more than the budget.
 
         A branch stays stale: its view may still miss changes of its sources.
@@ -129,6 +179,8 @@ class Content:
         seen = self._seen
         affected = seen > 0 and revision != self._owner_revision and self._is_affected(header.owner)
         self._owner_revision = revision
+        if self._dropped and (read or affected or seen < len(core.transactions)):
+            affected = not self._decode_again() or affected
         if affected:
             content_changed = self._decoder.forget_validity() or content_changed
         fresh = core.transactions if affected else _within(budget, core.transactions[seen:])
@@ -136,12 +188,20 @@ class Content:
         has_more = self._seen < len(core.transactions)
         core.stale = core.stale or has_more
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
+        self._cost = (0 if affected else self._cost) + cost_of(core, 0 if affected else seen)
         readable = self._decoder.readable(self._permitted(fresh, owner))
         if affected:
             self._replace_valid(readable, content_changed=content_changed)
         else:
             self._extend(readable)
         return has_more
+
+    def _decode_again(self) -> bool:
+        """Decode what was dropped; return whether all of it can be read still."""
+        self._dropped = False
+        self._decoder.decode(self.valid)
+        self._view.reset(*self._shown())
+        return all(item.changes is not None for item in self.valid)
 
     @property
     def is_initialized(self) -> bool:
@@ -154,6 +214,8 @@ class Content:
     def span(self) -> Span:
         """Return the first and the last transaction that count."""
         self.refresh()
+        if self._span is None:  # few callers ask for it
+            self._span = Span()
         self._span.update(self.valid, self.losers)
         return self._span
 
@@ -189,6 +251,7 @@ class Content:
     def _delete(self, core: Core) -> None:
         """Empty the content of a deleted value; restore it if the deletion turned out to be invalid."""
         self._owner_revision = -1
+        self._dropped = False
         self._replace_valid([])
         if core.deleted != self._deleted:
             self._deleted = core.deleted
@@ -301,4 +364,4 @@ def _losers(valid: Sequence[Transaction]) -> frozenset[Transaction]:
             losers.add(item)
         else:
             winners[key] = item
-    return frozenset(losers)
+    return frozenset(losers) if losers else NONE

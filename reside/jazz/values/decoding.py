@@ -5,7 +5,7 @@ is not known (yet) or because it is malformed, is skipped, and tried again on th
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.memory.covalue import Core
@@ -17,6 +17,8 @@ from reside.jazz.wire.encoding import parse_each, parse_json
 from reside.jazz.wire.merging import Origin, origin_of
 from reside.jazz.wire.session import Transaction
 
+_NONE: Final[frozenset[str]] = frozenset()
+
 
 class Decoder:
     """Decode the transactions of one value.
@@ -26,16 +28,23 @@ class Decoder:
         core: the value.
     """
 
+    __slots__ = ("_branch", "_core", "_merged", "_missing_keys", "_store")
+
     def __init__(self, store: Store, core: Core) -> None:
         self._store = store
         self._core = core
-        self._missing_keys: set[str] = set()
-        self._merged: list[Transaction] = []
+        self._missing_keys = _NONE
+        self._merged: list[Transaction] | None = None
         is_branch = core.header is not None and core.header.source is not None
         self._branch = core.co_id if is_branch else None
 
-    def readable(self, transactions: Sequence[Transaction]) -> list[Transaction]:
-        """Decode transactions; return those that can be read."""
+    @property
+    def has_merged(self) -> bool:
+        """Whether any transaction was merged from a branch."""
+        return self._merged is not None
+
+    def decode(self, transactions: Sequence[Transaction]) -> None:
+        """Decode the changes and the meta of transactions, as far as they are not and can be."""
         private: dict[str, list[Transaction]] = {}
         for item in transactions:
             if item.changes is None and item.key_used is None:
@@ -47,9 +56,15 @@ class Decoder:
             secret = self._secret(key_id)
             if secret is not None:
                 _decrypt(items, decryptor(secret, self._core.co_id))
+
+    def readable(self, transactions: Sequence[Transaction]) -> list[Transaction]:
+        """Decode transactions; return those that can be read."""
+        self.decode(transactions)
         for item in transactions:
             if item.meta_value is not None and "mi" in item.meta_value:
                 item.origin = origin_of(item.meta_value, item.made_at, item.session, self._before(item))
+                if self._merged is None:
+                    self._merged = []
                 self._merged.append(item)
             if self._branch is not None and item.origin is None:
                 item.origin = Origin(item.session, item.index, item.made_at, self._branch)
@@ -70,9 +85,9 @@ class Decoder:
         Returns:
             whether there was any branch pointer.
         """
-        for item in self._merged:
+        for item in self._merged or ():
             item.origin = None
-        self._merged.clear()
+        self._merged = None
         found = [
             item
             for item in self._core.transactions
@@ -84,7 +99,7 @@ class Decoder:
 
     def has_new_key(self) -> bool:
         """Return whether a missing key has become known."""
-        missing, self._missing_keys = self._missing_keys, set()
+        missing, self._missing_keys = self._missing_keys, _NONE
         return bool([key_id for key_id in missing if self._secret(key_id) is not None])
 
     def _secret(self, key_id: str) -> str | None:
@@ -93,7 +108,7 @@ class Decoder:
             return None
         secret = find_secret(self._store, owner, key_id)
         if secret is None:
-            self._missing_keys.add(key_id)
+            self._missing_keys |= {key_id}
         return secret
 
 

@@ -85,8 +85,8 @@ class OwnedValue(Value):
 
     def _refresh(self) -> int:
         """Update the content; return a number that grows with every change of the valid content."""
-        self._content.refresh()
-        return super()._refresh()
+        self._content.refresh(read=False)
+        return self._core.revision
 
     def refusals(self) -> list[tuple[SessionId, int, str | None]]:
         """Return session and index of each transaction of the log, and why it does not count; None if it does.

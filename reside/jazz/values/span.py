@@ -1,8 +1,11 @@
 """The first and the last change of a value."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from reside.jazz.wire.session import Transaction
+
+_NONE: Final[frozenset[Transaction]] = frozenset()
 
 
 class Span:
@@ -17,7 +20,7 @@ class Span:
         self.first: Transaction | None = None
         self.last: Transaction | None = None
         self._valid: Sequence[Transaction] = ()
-        self._losers: frozenset[Transaction] = frozenset()
+        self._losers = _NONE
         self._seen = 0
 
     def update(self, valid: Sequence[Transaction], losers: frozenset[Transaction]) -> None:

@@ -1,7 +1,7 @@
 """The parts of a file, joined from the transactions of its sessions.
 
 A part that arrives costs the same however long the file is already: sizes are added up as parts arrive, and the file is
-joined anew only if the order of its sessions changes, or if a session goes on that is not the last one.
+joined again only if the order of its sessions changes, or if a session goes on that is not the last one.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class StreamView:
         chunks: the parts.
         size: their size in bytes.
         ended: whether the end was written.
-        version: grows when the file was joined anew, so that parts may have gone or moved.
+        version: grows when the file was joined again, so that parts may have gone or moved.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,6 @@
 """What has changed in a value since it was last asked for, so that readers of a large value need not read all of it."""
 
 from collections.abc import Callable, Iterable
-from itertools import islice
 
 from reside.jazz.values.content import Content
 from reside.jazz.wire.session import Transaction
@@ -24,6 +23,7 @@ class Tracker:
         everything: Callable[[], Iterable[str]],
         touched: Callable[[Transaction], Iterable[str]],
     ) -> None:
+        content.keep()  # `take` reads the changes of transactions that it has seen before
         self._content = content
         self._everything = everything
         self._touched = touched
@@ -40,7 +40,7 @@ class Tracker:
         self._content.refresh()
         valid, losers = self._content.valid, self._content.losers
         if valid is self._seen and losers == self._losers and self._content.source() is None:
-            found = {text for item in islice(valid, self._count, None) for text in self._touched(item)}
+            found = {text for index in range(self._count, len(valid)) for text in self._touched(valid[index])}
         else:
             before = {text for item in self._seen[: self._count] for text in self._touched(item)}
             found = before.union(self._everything())

@@ -1,12 +1,16 @@
 """The base class of all loaded values: identity and watching."""
 
-from collections.abc import Callable
-from typing import ClassVar, Self
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import ClassVar, Final, Self
 
 from reside.jazz.events.watch import Watch
 from reside.jazz.ids import CoId
-from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.covalue import Core, own
 from reside.jazz.values.host import Host
+
+_NOTHING: Final[Mapping[str, "Value"]] = MappingProxyType({})
+"""Shared by all values that hold no other."""
 
 
 class Value:
@@ -20,7 +24,7 @@ class Value:
     def __init__(self, host: Host, core: Core) -> None:
         self._host = host
         self._core = core
-        self._holds: dict[str, Value] = {}
+        self._holds = _NOTHING
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._core.co_id}>"
@@ -37,7 +41,8 @@ class Value:
 
     def _hold(self, place: str, value: "Value") -> None:
         """Keep another value in memory as long as this value refers to it at a position."""
-        self._holds[place] = value
+        self._holds = holds = own(self._holds)
+        holds[place] = value
 
     async def uploaded(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Wait until the server acknowledged everything written here to this value so far.

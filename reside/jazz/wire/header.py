@@ -5,18 +5,20 @@ A value's id is the hash of its header, so the owner of a value can't be changed
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from sys import intern
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from reside.jazz.errors import InvalidArgument, InvalidContent
 from reside.jazz.ids import CoId, Json, is_co_id
 from reside.jazz.wire.dates import ms_of
+from reside.jazz.wire.encoding import compact_json, parse_json
 from reside.jazz.wire.header_id import header_id
 from reside.jazz.wire.random_ids import new_uniqueness
 
 ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
 Unique: TypeAlias = str | Mapping[str, str]
 """The name that distinguishes unique values of one group and type."""
-_VALUE_TYPES = ("comap", "colist", "costream", "coplaintext")
+_VALUE_TYPES: Final[tuple[ValueType, ...]] = ("comap", "colist", "costream", "coplaintext")
 
 
 class Header(NamedTuple):
@@ -30,7 +32,8 @@ class Header(NamedTuple):
         is_account: whether the value is an account.
         restrict_deletion: whether only admins and managers may delete items.
         source: the value that this is a branch of; None if it is not a branch.
-        raw: the header as on the wire.
+        text: the header as on the wire, JSON; as a text it takes less memory.
+        is_file: whether the value is a binary stream.
     """
 
     co_id: CoId
@@ -40,7 +43,14 @@ class Header(NamedTuple):
     is_account: bool
     restrict_deletion: bool
     source: CoId | None
-    raw: Mapping[str, Json]
+    text: str
+    is_file: bool
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The header as on the wire, parsed."""
+        parsed: dict[str, Any] = parse_json(self.text)
+        return parsed
 
     @property
     def is_group(self) -> bool:
@@ -78,12 +88,6 @@ class Header(NamedTuple):
             return 0
         return 6 if self.is_file else 3
 
-    @property
-    def is_file(self) -> bool:
-        """Whether the value is a binary stream."""
-        meta = self.raw.get("meta")
-        return self.value_type == "costream" and isinstance(meta, dict) and meta.get("type") == "binary"
-
 
 def parse_header(raw: Any) -> Header:
     """Check the shape of a header.
@@ -110,15 +114,20 @@ def parse_header(raw: Any) -> Header:
     source = meta.get("source") if isinstance(meta, dict) else None
     if source and not is_co_id(source):
         raise InvalidContent("a header names a branch's source that can't exist")
+    try:
+        text = compact_json(raw)
+    except InvalidArgument as error:
+        raise InvalidContent(f"a header is {error}") from None
     return Header(
         co_id,
-        value_type,
-        CoId(owner) if owner is not None else None,
+        _VALUE_TYPES[_VALUE_TYPES.index(value_type)],  # one text for all values, as for the owner
+        CoId(intern(owner)) if owner is not None else None,
         initial_admin,
         is_account=isinstance(meta, dict) and meta.get("type") == "account" and initial_admin is not None,
         restrict_deletion=ruleset.get("restrictDeletion") is True,
         source=CoId(source) if source else None,
-        raw=raw,
+        text=text,
+        is_file=value_type == "costream" and isinstance(meta, dict) and meta.get("type") == "binary",
     )
 
 
@@ -131,7 +140,7 @@ def header_of(co_id: str, raw: Any) -> Header:
     header = parse_header(raw)
     if header.co_id != co_id:
         raise InvalidContent(f"the header received for {co_id} belongs to {header.co_id}")
-    return header
+    return header._replace(co_id=CoId(co_id))  # the same text, so that there is one copy of it
 
 
 def account_header(agent_id: str) -> Header:

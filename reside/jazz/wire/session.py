@@ -5,8 +5,10 @@ not at all (docs/jazz-protocol.md, section 3).
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
+from types import MappingProxyType
 from typing import Any, Final
 
 from blake3 import blake3
@@ -18,6 +20,8 @@ from reside.jazz.wire.encoding import b58encode, quote_cipher, stable_json
 from reside.jazz.wire.merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
+_SHORT_LOG, _SHORT_LOG_CHARACTERS = 8, 16_384
+"""The hash of a log with so many transactions and characters at most is not kept."""
 MAX_TIME: Final = 2**53
 """The latest time in ms that is written here; JavaScript can't represent every greater integer."""
 _TIME_LIMIT: Final = 2**64
@@ -83,6 +87,13 @@ class Transaction:
         return self.key_used is not None
 
 
+_NONE: Final[Mapping[int, str]] = MappingProxyType({})
+
+
+def _none() -> Mapping[int, str]:
+    return _NONE
+
+
 @dataclass(slots=True, eq=False)
 class SessionLog:
     """The verified log of one session of one value.
@@ -102,49 +113,54 @@ class SessionLog:
     signed_count: int = 0
     acknowledged: int = 0
     stored: int = 0
-    checkpoints: dict[int, str] = field(default_factory=dict)
-    _hasher: Any = field(default_factory=blake3)
+    checkpoints: Mapping[int, str] = field(default_factory=_none)
+    _hasher: Any = None
     _since_checkpoint: int = 0
 
     def append_verified(self, batch: Sequence[Transaction], signature: str, signer_id: str) -> bool:
         """Append a batch if `signature` is valid for the extended log; otherwise change nothing and return False."""
-        hasher = self._hasher.copy()
+        hasher = self._hash().copy()
         try:
             hasher.update("".join(canonical(batch)).encode())
         except UnicodeEncodeError:
             return False
         if not verify(signature, _signed_text(hasher), signer_id):
             return False
-        self._hasher = hasher
         self.transactions.extend(batch)
+        self._keep(hasher)
         self.signature, self.signed_count = signature, len(self.transactions)
         self._count(sum([len(transaction.payload) for transaction in batch]))
         return True
 
     def append_stored(self, parts: Sequence[tuple[Sequence[Transaction], str]], signer_id: str) -> bool:
         """Fill an empty log with signed batches; return whether the last signature, which covers all, is valid."""
+        hasher = self._hash()
         for batch, signature in parts:
             try:
-                self._hasher.update("".join(canonical(batch)).encode())
+                hasher.update("".join(canonical(batch)).encode())
             except UnicodeEncodeError:
                 return False
             self.transactions.extend(batch)
             self.signature, self.signed_count = signature, len(self.transactions)
             self._count(sum(len(transaction.payload) for transaction in batch))
-        return self.signature is not None and verify(self.signature, _signed_text(self._hasher), signer_id)
+        self._keep(hasher)
+        return self.signature is not None and verify(self.signature, _signed_text(hasher), signer_id)
 
     def append_own(self, transaction: Transaction) -> None:
         """Append this node's own transaction; call `sign` before it is sent."""
-        self._hasher.update("".join(canonical([transaction])).encode())
+        hasher = self._hash()
+        hasher.update("".join(canonical([transaction])).encode())
         self.transactions.append(transaction)
+        self._hasher = hasher
 
     def sign(self, agent: Agent) -> None:
         """Sign the transactions that were appended since the last signature."""
         if self.signed_count == len(self.transactions):
             return
         size = sum(len(transaction.payload) for transaction in self.transactions[self.signed_count :])
-        self.signature, self.signed_count = agent.sign(_signed_text(self._hasher)), len(self.transactions)
+        self.signature, self.signed_count = agent.sign(_signed_text(self._hash())), len(self.transactions)
         self._count(size)
+        self._keep(self._hasher)
 
     def pieces(self, start: int) -> list[tuple[int, int, str]]:
         """Return the log from `start` in verifiable pieces (start, end, signature), cut at the checkpoints."""
@@ -160,9 +176,23 @@ class SessionLog:
             start = end
         return found
 
+    def _hash(self) -> Any:
+        """Return the hash of the log."""
+        if self._hasher is None:
+            self._hasher = blake3("".join(canonical(self.transactions)).encode())
+        return self._hasher
+
+    def _keep(self, hasher: Any) -> None:
+        """Keep the hash of a long log. That of a short one is computed again: it takes more memory than most logs."""
+        characters = sum(len(transaction.payload) for transaction in self.transactions[: _SHORT_LOG + 1])
+        is_short = len(self.transactions) <= _SHORT_LOG and characters <= _SHORT_LOG_CHARACTERS
+        self._hasher = None if is_short else hasher
+
     def _count(self, characters: int) -> None:
         self._since_checkpoint += characters
         if self._since_checkpoint > _MAX_TRANSACTION_CHARACTERS and self.signature is not None:
+            if not isinstance(self.checkpoints, dict):
+                self.checkpoints = {}
             self.checkpoints[len(self.transactions) - 1] = self.signature
             self._since_checkpoint = 0
 
@@ -206,7 +236,7 @@ def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> li
     Raises:
         InvalidContent: an item is not a transaction of the protocol.
     """
-    author, found = author_of(session), []
+    author, found = intern(author_of(session)), []  # many transactions share authors and keys
     for index, item in enumerate(raw, after):
         if type(item) is not dict:
             raise InvalidContent("a transaction is not an object")
@@ -220,6 +250,7 @@ def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> li
             payload, key_used = get("encryptedChanges"), get("keyUsed")
             if type(key_used) is not str:
                 raise InvalidContent("a private transaction has no key id")
+            key_used = intern(key_used)
         elif privacy == "trusting":
             payload = get("changes")
         else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from reside.jazz import AccountId
 from reside.model.constants import MADE_AT_TOLERANCE_MS, SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
-from reside.model.sentinel_data import CONFIRM
+from reside.model.sentinel_data import CONFIRM, OPERATOR_PERMISSIONS
 from reside.sentinel.contract.data import open_data
 
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from reside.jazz import Edit, Group, Role
     from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
     from reside.replica import Context
+    from reside.sentinel.contract.data import SentinelData
     from reside.sentinel.contract.desired_stacks import Rights
 
 _MANAGE: Final = frozenset(kind.manage for kind in KINDS)
-HANDLED: Final = (*(name for kind in KINDS for name in (kind.read, kind.manage)), CONFIRM)
+HANDLED: Final = (*(name for kind in KINDS for name in (kind.read, kind.manage)), *OPERATOR_PERMISSIONS)
 
 
 def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -> frozenset[str]:
@@ -52,17 +53,25 @@ def confirmed_uids(history: Iterable[Edit], rights: Rights) -> frozenset[str]:
 
 
 class Roles(NamedTuple):
-    """The roles of an account in the groups that own our data; None: it is no member."""
+    """The roles of an account in the groups that own our data; None: it is no member.
+
+    Attributes:
+        live: the kinds whose live objects it may read.
+    """
 
     declarers: Role | None
     readers: Role | None
     operators: Role | None
+    live: frozenset[str]
 
 
 def roles(names: frozenset[str]) -> Roles:
-    """Return the roles of an account with these permissions."""
+    """Return the roles of an account with these permissions; who may declare objects of a kind may also read them."""
     return Roles(
-        "writer" if names & _MANAGE else None, "reader" if names else None, "writer" if CONFIRM in names else None
+        "writer" if names & _MANAGE else None,
+        "reader" if names else None,
+        "writer" if names.intersection(OPERATOR_PERMISSIONS) else None,
+        frozenset(kind.kind for kind in KINDS if names & {kind.read, kind.manage}),
     )
 
 
@@ -72,10 +81,53 @@ async def changed(context: Context, ref: PermissionRef, grant: Grant) -> None:
     names = names | {ref.name} if grant.granted else names - {ref.name}
     data = await open_data(context)
     due = roles(names)
+    own = zip((data.declarers, data.readers, data.operators), due[:3], strict=True)
+    live: list[tuple[Group, Role | None]] = [
+        (group, "reader" if kind in due.live else None) for kind, group in data.live.items()
+    ]
     # One at a time, because two concurrent removals would each reveal a new key to the other member.
-    async with context.transaction(f"members/{data.declarers.id}") as tx:
-        for group, role in zip((data.declarers, data.readers, data.operators), due, strict=True):
-            await tx.run_exclusively(partial(_set_role, group, AccountId(ref.account), role))
+    async with context.transaction(_members(data)) as tx:
+        for group, role in (*own, *live):
+            if group.members().get(ref.account) != role:
+                await tx.run_exclusively(partial(_set_role, group, AccountId(ref.account), role))
+
+
+def readers(context: Context, data: SentinelData) -> set[str]:
+    """Return the accounts that may, or could, read what is live of some kind."""
+    members = {account for group in data.live.values() for account in group.members()}
+    granted = {permission.ref.account for permission in context.rcb.permissions()}
+    return (members | granted) - {str(context.node.account_id)}
+
+
+async def renew(context: Context, data: SentinelData, account: str) -> None:
+    """Let an account read what is live of those kinds that it may read.
+
+    An earlier release of the Sentinel, until its last pod has ended, grants and revokes without these groups.
+    """
+    due = _due_readers(context, data, account)
+    if not due:
+        return
+    async with context.transaction(_members(data)) as tx:
+        for kind, role in _due_readers(context, data, account).items():
+            await tx.run_exclusively(partial(_set_role, data.live[kind], AccountId(account), role))
+
+
+def _due_readers(context: Context, data: SentinelData, account: str) -> dict[str, Role | None]:
+    """Return the kinds in whose group an account has another role than is due, with that role.
+
+    A permission that is being granted at this moment is left to its handler.
+    """
+    permissions = context.rcb.permissions_of(account)
+    granted = roles(granted_names(permissions, account)).live
+    expected = roles(frozenset(p.ref.name for p in permissions if p.expected.granted)).live
+    members = {kind for kind, group in data.live.items() if account in group.members()}
+    missing: dict[str, Role | None] = dict.fromkeys(granted - members, "reader")
+    return missing | dict.fromkeys(members - granted - expected)
+
+
+def _members(data: SentinelData) -> str:
+    """Return the name under which the members of all groups are locked."""
+    return f"members/{data.declarers.id}"
 
 
 async def _set_role(group: Group, account: AccountId, role: Role | None) -> None:

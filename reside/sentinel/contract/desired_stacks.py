@@ -47,6 +47,11 @@ class Rights:
         return any(self.granted(account, kind.manage) for kind in BY_KIND.values())
 
 
+def is_stack_name(text: str) -> bool:
+    """Return whether a stack may have this name, which is also part of paths on the volume."""
+    return _STACK_NAME.fullmatch(text) is not None
+
+
 def effective_edit(history: Sequence[Edit], owner: str | None, rights: Rights) -> Edit | None:
     """Return the effective edit of an entry; None if there is none.
 
@@ -76,7 +81,7 @@ def read_stack(name: str | None, entry: Edit, members: Mapping[str, Any], object
     """
     check_limits(members)
     stack = DesiredStack.parse(members)
-    if not _STACK_NAME.fullmatch(stack.name) or stack.name != (name or stack.name):
+    if not is_stack_name(stack.name) or stack.name != (name or stack.name):
         raise InvalidInput(
             f"stack {name or stack.name}: its map contains the name {stack.name!r}; both must be the same DNS label"
         )

@@ -2,7 +2,7 @@
 
 Whoever may declare anything can write any JSON into Jazz: text that no file can hold, a list in a list a thousand
 times, numbers that Kubernetes does not have. It is refused here, before anything else reads it. The check itself
-neither recurses nor raises another error, whatever it gets.
+neither recurses deeper than is allowed nor raises another error, whatever it gets.
 """
 
 from __future__ import annotations
@@ -49,15 +49,50 @@ def check_limits(members: Mapping[str, Any]) -> None:
 
 
 def _check(value: Any, what: str) -> None:
-    """Check depth, texts and numbers of a JSON value."""
-    level, depth = [value], 0
+    """Check depth, texts, numbers and lists of a JSON value."""
+    level, depth, is_mixed = [value], 0, False
     while level:
         if depth > DEEPEST:
             raise InvalidInput(f"{what} of the stack is nested deeper than {DEEPEST} levels")
         for each in level:
             _check_one(each, what)
+            is_mixed = is_mixed or _is_mixed(each)
         level = [inner for each in level for inner in _parts(each)]
         depth += 1
+    if is_mixed:
+        raise InvalidInput(
+            f"{what} of the stack has a list of maps, lists or nulls together with other elements, at "
+            f"{shown(_path_to_mixed(value))}: all elements must be of one type, as in every field of Kubernetes"
+        )
+
+
+def _is_mixed(value: Any) -> bool:
+    """Return whether a value is a list of which some elements are maps, lists or nulls, and others are not.
+
+    Pulumi's Kubernetes provider takes the type of the first element for that of all. Its process ends if a map or list
+    is expected, or a null is first, and another element follows.
+    """
+    return isinstance(value, list | tuple) and len({_form(each) for each in value}) > 1
+
+
+def _form(value: Any) -> type[Any]:
+    """Return the type of a value of JSON; texts, numbers and booleans have one."""
+    if isinstance(value, dict):
+        return dict
+    if isinstance(value, list | tuple):
+        return list
+    return type(None) if value is None else object
+
+
+def _path_to_mixed(value: Any) -> str:
+    """Return where the first such list is in a value that is not nested too deep; empty if there is none."""
+    if _is_mixed(value):
+        return "."
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, inner in pairs:
+        if path := _path_to_mixed(inner):
+            return f".{key}{path}".removesuffix(".")
+    return ""
 
 
 def _parts(value: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """Manifest of the contract `kubernetes-sentinel.v1`.
 
-Each kind of object has a permission to read and one to manage; one more confirms deletions.
+Each kind of object has a permission to read and one to manage; operators have others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
 from reside.model.manifest import ContractManifest, ContractPermission, DisplayText
-from reside.model.sentinel_data import CONFIRM
+from reside.model.sentinel_data import CONFIRM, MANAGE_STATE, REASSIGN
 
 if TYPE_CHECKING:
     from reside.model.kinds import Kind
@@ -37,6 +37,10 @@ CONTRACT: Final = ContractManifest(
         )
     },
     permissions={name: permission for kind in KINDS for name, permission in _pair(kind).items()}
-    | {CONFIRM: _permission("Confirm deletions", "Confirm that objects which are in no stack are deleted.")},
+    | {
+        CONFIRM: _permission("Confirm deletions", "Confirm that objects which are in no stack are deleted."),
+        REASSIGN: _permission("Reassign stacks", "Give stacks, with their secret values, to another account."),
+        MANAGE_STATE: _permission("Manage states", "Export, import and remove what Pulumi stores of stacks."),
+    },
 )
 """It has permissions only, because clients declare stacks and read reports as data in Jazz."""

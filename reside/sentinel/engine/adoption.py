@@ -87,7 +87,7 @@ class Adoption:
     Attributes:
         refused: the objects that must not be adopted, in the order of the desired ones.
         expected: `Kind/name` → metadata that a server-side apply must contain, so that it fails if the object has been
-            created, or deleted and created anew, in the meantime.
+            created, or deleted and recreated, in the meantime.
     """
 
     refused: tuple[ForeignObject, ...]

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from reside.resident.sessions import KILL_SECONDS, end_session
 from reside.sentinel.engine.errors import EngineUnavailable
-from reside.sentinel.engine.program_host import ProgramHost
+from reside.sentinel.engine.event_pipe import EventPipe
 from reside.sentinel.engine.runner import CommandResult, Unguarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from reside.sentinel.engine.program_host import ProgramHost
     from reside.sentinel.engine.runner import Program
 
 _SETPRIV = ("setpriv", "--pdeathsig", "TERM")
@@ -52,9 +53,11 @@ class CliRunner:
             raise Unguarded
         client = [f"--client={self._program_host().serve(program)}"] if program else []
         self._slots.acquire()
+        pipe = EventPipe(program.events, program.receive) if program else None
+        log = ["--event-log", str(pipe.path)] if pipe else []
         try:
             process = subprocess.Popen(
-                [*_SETPRIV, self._binary, "--non-interactive", *arguments, *client],
+                [*_SETPRIV, self._binary, "--non-interactive", *arguments, *log, *client],
                 cwd=cwd,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -66,8 +69,10 @@ class CliRunner:
             )
         except OSError:
             self._slots.release()
+            if pipe is not None:
+                pipe.end()
             raise
-        return CliCommand(process, partial(self._release, program))
+        return CliCommand(process, pipe, partial(self._release, program))
 
     def close(self) -> None:
         """Stop serving programs."""
@@ -83,6 +88,8 @@ class CliRunner:
         """Return the program host; it is started when it is first needed."""
         with self._host_lock:
             if self._host is None:
+                from reside.sentinel.engine.program_host import ProgramHost  # noqa: PLC0415 - imports pulumi
+
                 self._host = ProgramHost(self._processes)
             return self._host
 
@@ -92,11 +99,13 @@ class CliCommand:
 
     Args:
         process: the process, which leads a session.
+        pipe: the pipe of its events; None if it has no program.
         release: called when the process has ended.
     """
 
-    def __init__(self, process: subprocess.Popen[str], release: Callable[[], None]) -> None:
+    def __init__(self, process: subprocess.Popen[str], pipe: EventPipe | None, release: Callable[[], None]) -> None:
         self._process = process
+        self._pipe = pipe
         self._release = release
 
     def wait(self) -> CommandResult:
@@ -106,8 +115,10 @@ class CliCommand:
             if self._process.returncode < 0:
                 self.kill()
         finally:
+            if self._pipe is not None:
+                self._pipe.end()
             self._release()
-        return CommandResult(stdout, stderr, self._process.returncode)
+        return CommandResult(stdout, stderr, self._process.returncode, self._pipe.failure if self._pipe else None)
 
     def stop(self) -> None:
         """Send SIGTERM to the command line, which ends gracefully."""

@@ -41,7 +41,7 @@ class DeclaredResource(_Strict):
         custom: whether a provider manages the resource; false for the stack.
         after: the indexes of the resources that must exist before this one.
         retain: whether what the resource represents stays when the resource is deleted or replaced.
-        replace: whether the resource may be deleted and created anew if the provider wants that for a change; else it
+        replace: whether the resource may be deleted and recreated if the provider wants that for a change; else it
             is updated, and the update fails if it is impossible.
         creating: properties that are added to the inputs of the call that creates the resource, and stored nowhere: its
             preconditions. The command line ignores them.

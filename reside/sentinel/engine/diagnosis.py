@@ -6,6 +6,7 @@ The engine reports errors as text only. The patterns match the texts of the pinn
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -19,13 +20,13 @@ from reside.sentinel.engine.errors import (
     EngineError,
     EngineKilled,
     EngineUnavailable,
+    ProviderEnded,
     StackLocked,
 )
+from reside.sentinel.engine.events import Complaint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reside.sentinel.engine.events import Complaint
+    from collections.abc import Mapping, Sequence
 
 LONGEST: Final = 400
 """Messages are cut to this number of characters, because they are shown in lists and stored in Jazz."""
@@ -34,7 +35,8 @@ _CONFLICT = re.compile(
     r"Apply failed with \d+ conflicts?: (?P<fields>conflicts? with \"(?P<manager>[^\"]+)\".*)", re.DOTALL
 )
 _UNREACHABLE = re.compile(
-    r"cluster is unreachable|connection refused|connection reset|i/o timeout|no such host|TLS handshake timeout"
+    r"cluster is unreachable|unreachable cluster|connection refused|connection reset|i/o timeout|no such host"
+    r"|TLS handshake timeout"
     r"|no route to host|unable to load schema information|the server is currently unable|etcdserver:|context deadline"
     r"|Too many requests|unexpected EOF|ServiceUnavailable|network is unreachable",
     re.IGNORECASE,
@@ -45,18 +47,32 @@ _OUTSIDE = re.compile(
 )
 """Words of the API server if the reason of a refusal is not in the object. The last three: another program changed the
 object at the same moment, or was faster, so a precondition has failed (see `adoption`)."""
+_PROVIDER_ENDED = re.compile(
+    r"the provider \S+ \(process \d+\) ended|\bexited prematurely\b"
+    r"|^(?:rpc error: code = Unavailable desc = )?(?:error reading from server|transport is closing)",
+    re.MULTILINE,
+)
+"""Words of both engines if the process of a provider ended, perhaps because of another stack. The API server uses the
+last ones, too, if its etcd ends; then they don't begin the message."""
+_INTERRUPTED = re.compile(r"\bcontext canceled\b")
+"""Error text of a request that the engine cancelled during its shutdown."""
 _STILL_THERE = "timed out waiting for the condition"
 """Words of the provider if a deleted object still exists at the end of the wait. It waits for nothing else."""
+_STORE = re.compile(r"operation error (?:S3|KMS): |(?:secrets|blob) \(code=")
+"""Words of the engine if an object store or a service with keys refuses or can't be reached."""
 _LOCKED = re.compile(r"the stack is currently locked by")
 _PASSPHRASE = re.compile(r"incorrect passphrase|passphrase must be set|failed to decrypt|message authentication failed")
 REPLACE_CURE: Final = (
-    'declare it under another name, or set the annotation reside.io/replace: "true" to have it deleted and created anew'
+    'declare it under another name, or set the annotation reside.io/replace: "true" to have it deleted and recreated'
 )
 """What to do if Kubernetes does not allow a change of an object."""
 _IMMUTABLE = re.compile(
     r"immutable|Forbidden: updates to|cannot change roleRef|may not change once set|can not be unset", re.IGNORECASE
 )
 """How the API server refuses such a change."""
+_CREDENTIAL = re.compile(r"SECRET|TOKEN|PASSWORD|PASSPHRASE|CREDENTIALS?$|ACCESS_KEY|STORAGE_KEY|CONNECTION_STRING")
+"""Names of environment variables with credentials."""
+_SHORTEST_SECRET: Final = 8
 _ANNOUNCEMENT = re.compile(r"(update|preview|destroy) failed|.*returned an unhandled exception.*")
 _NOISE = re.compile(
     r"\d+ errors? occurred:"
@@ -64,6 +80,11 @@ _NOISE = re.compile(
     r'|resource "[^"]*" was not successfully (created|updated) by the Kubernetes API server:|^error: '
 )
 """Text of the provider around the message of the API server."""
+_PASSING: Final = {
+    _STORE: "the store of the states, or the key that encrypts them, cannot be used",
+    _UNREACHABLE: "the Kubernetes API cannot be reached",
+}
+"""What passes without a change of the stack, by the words that tell it."""
 
 
 def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError:
@@ -75,13 +96,21 @@ def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: S
         stderr: what the command wrote to standard error.
         secrets: values that the message must not contain.
     """
+    secrets = sorted({*secrets, *credentials(os.environ)}, key=len, reverse=True)  # as `mask` needs them
     if code < 0:
         return EngineKilled(f"signal {-code} ended the engine; the next operation repairs the stack")
+    refusals = [complaint for complaint in complaints if not _INTERRUPTED.search(complaint.message)]
     return (
         _stack_error(complaints, stderr, secrets)
-        or _object_error(complaints, secrets)
+        or _object_error(refusals, secrets)
+        or _interruption(complaints, stderr, secrets)
         or EngineBroken(f"the engine failed with code {code}: {_best(complaints, stderr, secrets)}")
     )
+
+
+def credentials(environment: Mapping[str, str]) -> list[str]:
+    """Return the values of environment variables that may be credentials, for example of an object store."""
+    return [value for name, value in environment.items() if len(value) >= _SHORTEST_SECRET and _CREDENTIAL.search(name)]
 
 
 def _stack_error(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError | None:
@@ -91,8 +120,21 @@ def _stack_error(complaints: Sequence[Complaint], stderr: str, secrets: Sequence
         return StackLocked("the stack is locked by another engine that is running now")
     if _PASSPHRASE.search(everything):
         return EngineBroken("the state cannot be decrypted: start the Sentinel with the passphrase that encrypted it")
-    if _UNREACHABLE.search(everything):
-        return EngineUnavailable("the Kubernetes API cannot be reached: " + _best(complaints, stderr, secrets))
+    ends = [each for each in (*complaints, Complaint(None, stderr)) if _PROVIDER_ENDED.search(each.message)]
+    if ends:
+        first = next((each for each in ends if each.object), ends[0])
+        what = "the provider ended, and the next attempt starts it"
+        return ProviderEnded(f"{what}: {_short(first.message, secrets)}", first.object)
+    for words, what in _PASSING.items():
+        if words.search(everything):
+            return EngineUnavailable(f"{what}: {_best(complaints, stderr, secrets)}")
+    return None
+
+
+def _interruption(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError | None:
+    """Return the error of an operation that was interrupted before the API server had refused anything."""
+    if any(_INTERRUPTED.search(complaint.message) for complaint in complaints):
+        return EngineUnavailable(f"the operation was interrupted: {_best(complaints, stderr, secrets)}")
     return None
 
 

@@ -11,17 +11,24 @@ from typing import TYPE_CHECKING
 
 from reside.common.transience import place_of
 from reside.sentinel.engine.errors import (
+    ApplyEndsProvider,
     EngineBroken,
     EngineError,
     EngineTimeout,
     EngineUnavailable,
+    ProviderEnded,
     StackLocked,
 )
 from reside.sentinel.engine.port import StackSpec
+from reside.sentinel.engine.runner import Alone
+from reside.sentinel.engine.runner_factory import create_runner
+from reside.sentinel.engine.stack_files import stacks_with_files
 from reside.sentinel.engine.stack_operations import Apply, Destroy, Preview
+from reside.sentinel.engine.state_move import misplaced
+from reside.sentinel.engine.state_operations import ExportState, Forget, ImportState, MoveState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from reside.sentinel.engine.operation import Operation
     from reside.sentinel.engine.port import ChangeSet
@@ -39,7 +46,10 @@ _GRACE_SECONDS = 5.0
 class PulumiEngine:
     """A `StackEngine`.
 
-    Before the first operation, nothing is started or created, and pulumi is not imported.
+    Before the first operation, nothing is started or created.
+
+    Operations share a process of the provider. If it ends, any of them may be the cause. So each is a suspect, and the
+    next operation on its stack has a process of its own, until one succeeds. These operations run one after another.
     """
 
     def __init__(self, settings: EngineSettings) -> None:
@@ -48,6 +58,9 @@ class PulumiEngine:
         self._threads = ThreadPoolExecutor(settings.parallel, "engine")
         self._runner: CommandRunner | None = None
         self._runner_lock = asyncio.Lock()
+        self._suspects: set[str] = set()
+        """Stacks in whose last operation the provider ended."""
+        self._alone = asyncio.Lock()
         self._operations: dict[str, Operation | None] = {}
         """Stack → its operation; None while the operation waits for a slot."""
         self._ends: dict[str, asyncio.Future[ChangeSet]] = {}
@@ -67,6 +80,32 @@ class PulumiEngine:
     async def destroy(self, name: str, released: frozenset[str] = frozenset()) -> ChangeSet:
         """Delete a stack and its objects; see `StackEngine.destroy`."""
         return await self._run(Destroy, StackSpec(name, (), released))
+
+    async def export_state(self, name: str) -> bytes | None:
+        """Return the state of a stack; see `StackEngine.export_state`."""
+        found: list[bytes] = []
+        await self._run(lambda *made: ExportState(made[0], made[1], made[2], found.append), StackSpec(name, ()))
+        return found[0] if found else None
+
+    async def import_state(self, name: str, state: bytes) -> None:
+        """Replace the state of a stack; see `StackEngine.import_state`."""
+        await self._run(lambda *made: ImportState(made[0], made[1], made[2], state), StackSpec(name, ()))
+
+    async def stacks(self) -> frozenset[str]:
+        """Return the names of the stacks that have files."""
+        return await asyncio.to_thread(stacks_with_files, self._settings)
+
+    async def misplaced(self) -> Mapping[str, str]:
+        """Return the stacks whose states are elsewhere; see `StackEngine.misplaced`."""
+        return await asyncio.to_thread(misplaced, self._settings)
+
+    async def move_state(self, name: str, *, abandon: bool = False) -> None:
+        """Move the state of a stack; see `StackEngine.move_state`."""
+        await self._run(lambda *made: MoveState(*made, abandon=abandon), StackSpec(name, ()))
+
+    async def forget(self, name: str) -> None:
+        """Remove the files of a stack; see `StackEngine.forget`."""
+        await self._run(Forget, StackSpec(name, ()))
 
     async def interrupt(self, name: str) -> None:
         """End the running operation on a stack early; see `StackEngine.interrupt`."""
@@ -102,16 +141,48 @@ class PulumiEngine:
         self._operations[stack.name] = None
         self._idle.clear()
         try:
+            if stack.name in self._suspects:
+                async with self._alone, self._slots:
+                    return await self._run_alone(create, stack)
             async with self._slots:
                 runner = await self._get_runner()
-                self._check_stopping()
-                operation = self._operations[stack.name] = create(self._settings, runner, stack)
-                return await self._run_on_thread(stack.name, operation)
+                return await self._run_with(runner, create, stack)
+        except ProviderEnded:
+            self._suspects.add(stack.name)
+            raise
         finally:
             del self._operations[stack.name]
             self._ends.pop(stack.name, None)
             if not self._operations:
                 self._idle.set()
+
+    async def _run_alone(self, create: OperationFactory, stack: StackSpec) -> ChangeSet:
+        """Run an operation on a stack that may end the provider, with a process that no other operation uses.
+
+        Raises:
+            ApplyEndsProvider: it ended the provider.
+        """
+        runner = Alone(await self._get_runner())
+        try:
+            done = await self._run_with(runner, create, stack)
+        except ProviderEnded as error:
+            raise ApplyEndsProvider(
+                f"Pulumi's Kubernetes provider ends while it handles the stack, and no other stack can be the cause: "
+                f"declare the object in another form ({error.message})",
+                error.object,
+            ) from error
+        except EngineUnavailable:
+            raise
+        except EngineError:
+            self._suspects.discard(stack.name)
+            raise
+        self._suspects.discard(stack.name)
+        return done
+
+    async def _run_with(self, runner: CommandRunner, create: OperationFactory, stack: StackSpec) -> ChangeSet:
+        self._check_stopping()
+        operation = self._operations[stack.name] = create(self._settings, runner, stack)
+        return await self._run_on_thread(stack.name, operation)
 
     async def _run_on_thread(self, name: str, operation: Operation) -> ChangeSet:
         """Run an operation on a thread, until its deadline; if this task is cancelled, kill the operation."""
@@ -134,7 +205,7 @@ class PulumiEngine:
     async def _get_runner(self) -> CommandRunner:
         async with self._runner_lock:
             if self._runner is None:
-                self._runner = await asyncio.to_thread(_create_runner, self._settings)
+                self._runner = await asyncio.to_thread(create_runner, self._settings)
             return self._runner
 
     def _check_stopping(self) -> None:
@@ -166,9 +237,3 @@ def _run_safely(operation: Operation) -> ChangeSet:
         raise
     except Exception as error:  # noqa: BLE001 - the edge of the package: all its errors are in errors.py
         raise EngineBroken(f"a bug in the engine package: {type(error).__name__} at {place_of(error)}") from None
-
-
-def _create_runner(settings: EngineSettings) -> CommandRunner:
-    from reside.sentinel.engine.runner_factory import create_runner  # noqa: PLC0415 - imports pulumi
-
-    return create_runner(settings)

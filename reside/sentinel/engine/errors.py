@@ -3,10 +3,12 @@
     EngineError
     ├── EngineUnavailable   transient: the cluster or the engine cannot be used now; retry later
     │   ├── EngineKilled    the engine ended during the operation; the next operation repairs the stack
-    │   └── EngineTimeout   the operation was ended at its deadline; the next operation repairs the stack
+    │   ├── EngineTimeout   the operation was ended at its deadline; the next operation repairs the stack
+    │   └── ProviderEnded   the process of the provider ended, perhaps because of another operation
     ├── DeletionPending     transient: all is done, but for objects that are still being deleted
     ├── ApplyConflict       another field manager owns a field of the object; an operator must decide
     ├── ApplyBlocked        the API server refused the object for another reason: a quota, a webhook, a permission
+    ├── ApplyEndsProvider   the process of the provider ended, and no other operation used it
     ├── ApplyRejected       the API server refused the object; the desired stack must change
     ├── StackLocked         transient: two operations on one stack at the same time; the caller must serialize them
     └── EngineBroken        wrong passphrase or unreadable state; an operator must repair it
@@ -53,6 +55,10 @@ class EngineTimeout(EngineUnavailable):
     """The operation was ended because it took longer than its deadline."""
 
 
+class ProviderEnded(EngineUnavailable):
+    """The process of Pulumi's provider ended during the operation, perhaps because of another operation."""
+
+
 class DeletionPending(EngineError):  # noqa: N818 - see EngineUnavailable
     """The operation deleted objects that still exist, because finalizers or their pods delay the end of a deletion.
 
@@ -77,6 +83,10 @@ class ApplyRejected(EngineError):  # noqa: N818 - see EngineUnavailable
 
 class ApplyBlocked(EngineError):  # noqa: N818 - see EngineUnavailable
     """The API server refused an object for a reason outside of the stack, which others can remove."""
+
+
+class ApplyEndsProvider(EngineError):  # noqa: N818 - see EngineUnavailable
+    """The process of Pulumi's provider ended during the operation, although no other operation used it."""
 
 
 class ApplyConflict(EngineError):  # noqa: N818 - see EngineUnavailable

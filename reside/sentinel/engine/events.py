@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reside.model.stacks import ChangeAction, ObjectChange
+from reside.model.previews import ChangeAction, ObjectChange
 
 _ACTIONS: Final[dict[str, ChangeAction]] = {
     "same": "same",
@@ -22,6 +22,7 @@ _ACTIONS: Final[dict[str, ChangeAction]] = {
 }
 _WHOLE: Final = ("update", "replace")
 """Changes of an object that exists before and after."""
+_REFRESH: Final = "refresh"
 _DONE: Final = "resOutputsEvent"
 _WRITES: Final = ("create", "update", "replace", "create-replacement")
 _STEPS: Final = ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent")
@@ -49,6 +50,8 @@ class EventReader:
     complaints: list[Complaint] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     """Resource versions of the objects that were created or updated, by `Kind/name`."""
+    stepped: bool = False
+    """Whether the command has begun a step other than a refresh. It refreshes everything before that, or fails."""
     _changes: dict[str, ObjectChange] = field(default_factory=dict)
 
     @property
@@ -60,6 +63,7 @@ class EventReader:
         """Process one event."""
         for kind in _STEPS:
             if kind in event:
+                self.stepped |= event[kind]["metadata"]["op"] != _REFRESH
                 self._step(event[kind]["metadata"])
         if _DONE in event:
             self._done(event[_DONE]["metadata"])

@@ -56,6 +56,10 @@ def environment(settings: EngineSettings) -> dict[str, str]:
         "PULUMI_DEBUG_COMMANDS": "true",  # enables --event-log
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
+        "PULUMI_DIY_BACKEND_NO_LEGACY_WARNING": "true",  # which costs a look at the backend
+        # The state is written once, at the end of an operation. One that is killed leaves its mark; the next one
+        # refreshes the state, and adopts what it does not find there (see `stack_files`).
+        "PULUMI_SKIP_CHECKPOINTS": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         # One provider process serves all operations, so its default limit of 50 requests a second is too low. The API
         # server limits its clients itself (API priority and fairness).

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reside.model.stacks import K8sObject, ObjectChange
+    from reside.model.previews import ObjectChange
+    from reside.model.stacks import K8sObject
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,44 @@ class StackEngine(Protocol):
             name: the name of the stack.
             released: see `StackSpec`.
         """
+        ...
+
+    async def export_state(self, name: str) -> bytes | None:
+        """Return the state of a stack as `pulumi stack export` writes it; None if it has none.
+
+        Secrets in it stay encrypted.
+        """
+        ...
+
+    async def import_state(self, name: str, state: bytes) -> None:
+        """Replace the state of a stack by an exported one; the next operation begins with a refresh.
+
+        The state before it stays in the backup file.
+        """
+        ...
+
+    async def stacks(self) -> frozenset[str]:
+        """Return the names of the stacks that have files."""
+        ...
+
+    async def misplaced(self) -> Mapping[str, str]:
+        """Return the stacks whose states are in another backend than the one of the settings → that backend."""
+        ...
+
+    async def move_state(self, name: str, *, abandon: bool = False) -> None:
+        """Move the state of a stack to the backend of the settings, if it is elsewhere.
+
+        Every other operation on the stack begins with that, too. A move that was interrupted is completed.
+
+        Args:
+            name: the name of the stack.
+            abandon: give the state up where it is now, because that backend can't be reached any more; the next apply
+                adopts the live objects.
+        """
+        ...
+
+    async def forget(self, name: str) -> None:
+        """Remove the files of a stack; its objects stay."""
         ...
 
     async def interrupt(self, name: str) -> None:

@@ -90,7 +90,7 @@ def _inputs(provider: ProviderSettings) -> dict[str, Any]:
 
 
 def may_be_replaced(obj: K8sObject) -> bool:
-    """Return whether an object may be deleted and created anew for a change that Kubernetes does not allow.
+    """Return whether an object may be deleted and recreated for a change that Kubernetes does not allow.
 
     A Job has nothing to lose, and its template can't be changed otherwise.
     """

@@ -6,11 +6,11 @@ the arguments of the `pulumi` command line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
@@ -21,13 +21,21 @@ class Program:
     Attributes:
         stack: name of the stack.
         document: the encoded declaration (see `declaration`); it holds the values of Secrets.
+        receive: called with each event of the engine, in order, on a thread of the command; see `events`.
+        events: path of a pipe that the runner may use for that; it is created if it does not exist.
         guarded: whether the runner itself must prevent that a resource is replaced which the declaration does not
             allow to be replaced.
+        in_file: whether the state of the stack is in a file.
+        alone: whether the command gets a process of the provider of its own, because its program may end it.
     """
 
     stack: str
     document: str = field(repr=False)
+    receive: Callable[[dict[str, Any]], None] = field(repr=False)
+    events: Path
     guarded: bool = True
+    in_file: bool = True
+    alone: bool = False
 
 
 class Unguarded(Exception):  # noqa: N818 - not an error, see `CommandRunner.start`
@@ -42,11 +50,13 @@ class CommandResult:
         stdout: what the command wrote to standard output.
         stderr: what the command wrote to standard error.
         code: the exit code; negative if the process that ran the command was killed or crashed.
+        unread: why an event of the program could not be read; None if all were.
     """
 
     stdout: str
     stderr: str
     code: int
+    unread: Exception | None = None
 
 
 class RunningCommand(Protocol):
@@ -66,6 +76,24 @@ class RunningCommand(Protocol):
     def kill(self) -> None:
         """Terminate the command; after this returns, it writes nothing more to the cluster."""
         ...
+
+
+class Alone:
+    """A runner whose programs use processes of the provider that no other command uses.
+
+    Args:
+        runner: runs the commands.
+    """
+
+    def __init__(self, runner: CommandRunner) -> None:
+        self._runner = runner
+
+    def start(self, arguments: Sequence[str], cwd: Path, program: Program | None = None) -> RunningCommand:
+        """Start a command; see `CommandRunner.start`."""
+        return self._runner.start(arguments, cwd, program and replace(program, alone=True))
+
+    def close(self) -> None:
+        """Release nothing, because the runner belongs to another one."""
 
 
 class CommandRunner(Protocol):

@@ -1,4 +1,4 @@
-"""Creates the command runner of an engine. Imports pulumi."""
+"""Creates the command runner of an engine."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from reside.sentinel.engine.resident_runner import ResidentRunner, report_fallba
 if TYPE_CHECKING:
     from reside.sentinel.engine.runner import CommandRunner
     from reside.sentinel.engine.settings import EngineSettings
+
+_AFTER_DEADLINE = 60
+"""Seconds for which an engine that has handed over waits for operations that their deadline should have ended."""
+_OPERATIONS = 2000
+"""Operations after which the engine hands over: those of declarations leave hardly anything in its memory."""
 
 
 def create_runner(settings: EngineSettings) -> CommandRunner:
@@ -30,7 +35,13 @@ def create_runner(settings: EngineSettings) -> CommandRunner:
     if settings.engine == "cli":
         return cli
     environment = command_environment(settings.pulumi, added)
-    resident = ResidentSettings(settings.resident, "parent", settings.folder / "resident")
+    resident = ResidentSettings(
+        settings.resident,
+        "parent",
+        settings.folder / "resident",
+        max_operations=_OPERATIONS,
+        max_drain_seconds=int(settings.deadline) + _AFTER_DEADLINE,
+    )
     try:
         engine = Engine(resident, find_binary(settings.resident, environment), environment)
     except EngineUnavailable as error:

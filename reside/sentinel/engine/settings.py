@@ -34,6 +34,10 @@ class EngineSettings:
         provider: the name or path of the Kubernetes provider.
         parallel: how many operations may run at the same time.
         processes: how many command lines may run at the same time; each uses a core and 250 MB for a second.
+        backend: the address of an object store for the states, such as `s3://bucket/prefix?region=eu-central-1`; None
+            keeps them in `folder`. Credentials are those of the environment.
+        secrets_provider: encrypts secrets in new states: `passphrase`, or the key of a service, such as
+            `awskms://alias/reside?region=eu-central-1`.
         deadline: seconds after which an operation is ended, because it waits for something that does not happen.
     """
 
@@ -49,6 +53,8 @@ class EngineSettings:
     parallel: int = 4
     processes: int = 2
     deadline: float = 300.0
+    backend: str | None = None
+    secrets_provider: str = "passphrase"
 
     @property
     def home(self) -> Path:

@@ -1,7 +1,7 @@
 """The Kubernetes API as the Sentinel uses it, over lightkube: objects are plain dicts, errors are ours.
 
 Invariants: there is one field manager; every list and watch is limited to our namespace, and there to our managed-by
-label or to events about failing probes, which have no labels; an error contains only the message of the API's response,
+label, but for pods and warnings, which do not have it; an error contains only the message of the API's response,
 truncated and masked.
 """
 
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2  # lightkube does not wrap its errors
 import lightkube
 import yaml
+from lightkube import operators
 from lightkube.core.exceptions import ApiError, ConfigError
+from lightkube.core.selector import build_selector
 from lightkube.generic_resource import GenericNamespacedResource, create_api_info
 from lightkube.types import CascadeType, PatchType
 
@@ -22,7 +24,6 @@ from reside.common.masking import mask
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
 from reside.model.kinds import BY_KIND, EVENT, KINDS, POD, Kind
-from reside.model.pod_problem import UNHEALTHY
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.objects.identity import metadata, split_key
 from reside.sentinel.objects.masking import secret_values
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from reside.model.stacks import K8sObject
 
+_FREQUENT: Final = "BackOff"
+"""The reason of the most frequent warnings. They are not watched: pods themselves say that they crash in a loop."""
 _OURS: Final[dict[str, Any]] = {MANAGED_BY_LABEL: FIELD_MANAGER}
 _MESSAGE_LENGTH: Final = 600
 _RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -53,7 +56,9 @@ _RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in (*KI
 
 def _selection(kind: Kind) -> dict[str, Any]:
     """Return the selectors for all objects of a kind that concern us."""
-    return {"fields": {"type": "Warning", "reason": UNHEALTHY}} if kind is EVENT else {"labels": _OURS}
+    if kind is EVENT:
+        return {"fields": {"type": "Warning", "reason": operators.not_equal(_FREQUENT)}}
+    return {} if kind is POD else {"labels": _OURS}
 
 
 @contextmanager
@@ -115,15 +120,25 @@ class KubernetesApi:
             return [_plain(item, POD) async for item in found]
 
     async def watch(self, kind: Kind, version: str) -> AsyncGenerator[tuple[str, K8sObject], None]:
-        """Yield events (`ADDED`, `MODIFIED`, `DELETED`) of our objects after the resource version `version`."""
+        """Yield events (`ADDED`, `MODIFIED`, `DELETED`) of our objects after the resource version `version`.
+
+        An event `BOOKMARK`, about once a minute and before the end of each connection, has no object, but the version
+        up to which everything was shown.
+        """
+        client: Any = self._client._client  # noqa: SLF001 - lightkube's own watch asks for no bookmarks
+        selection = _selection(kind)
+        params = {
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(_SERVER_TIMEOUT_S),
+            "resourceVersion": version,
+            "labelSelector": build_selector(selection["labels"]) if "labels" in selection else None,
+            "fieldSelector": build_selector(selection["fields"], for_fields=True) if "fields" in selection else None,
+        }
         with _translate_errors(f"watch {kind.plural}"):
-            async for event, item in self._client.watch(
-                _RESOURCES[kind.kind],
-                namespace=self.namespace,
-                resource_version=version,
-                server_timeout=_SERVER_TIMEOUT_S,
-                **_selection(kind),
-            ):
+            request = client.prepare_request(
+                "list", _RESOURCES[kind.kind], namespace=self.namespace, watch=True, params=params
+            )
+            async for event, item in client.watch(request):
                 yield event, _plain(item, kind)
 
     async def apply(self, obj: K8sObject) -> K8sObject:
@@ -141,6 +156,19 @@ class KubernetesApi:
                     force=True,
                 ),
                 BY_KIND[kind],
+            )
+
+    async def put_event(self, event: K8sObject) -> None:
+        """Create an event, or replace it."""
+        with _translate_errors("write an event"):
+            await self._client.patch(
+                _RESOURCES[EVENT.kind],
+                metadata(event)["name"],
+                _RESOURCES[EVENT.kind](event),
+                namespace=self.namespace,
+                patch_type=PatchType.APPLY,
+                field_manager=FIELD_MANAGER,
+                force=True,
             )
 
     async def set_managers(self, live: K8sObject, entries: list[dict[str, Any]]) -> None:

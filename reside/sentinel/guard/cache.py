@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from reside.model.constants import TEARDOWN_MARKER
 from reside.model.kinds import KINDS, Kind
-from reside.sentinel.objects.identity import live_key, split_key, stack_of
+from reside.sentinel.objects.identity import live_key, metadata, split_key, stack_of
 from reside.sentinel.objects.index import KeyIndex
+from reside.sentinel.objects.live import kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
 
 
 class ObjectCache:
-    """Live objects by `Kind/name`.
+    """Live objects by `Kind/name`, as `reside.sentinel.objects.live.kept` reduces them.
 
-    Listeners are called with the key, the object before and the object now (None: it does not exist). They must not
-    raise.
+    Listeners are called with the key, the object before and the object now (None: it does not exist), once for each
+    change: an object that is shown again in the same version is no change. They must not raise.
     """
 
     def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
         self._objects: dict[str, K8sObject] = {}
+        self._by_kind = KeyIndex()
         self._by_stack = KeyIndex()
         self._missing = {kind.kind for kind in kinds}
         self._listeners: list[Callable[[str, K8sObject | None, K8sObject | None], None]] = []
@@ -64,14 +66,15 @@ class ObjectCache:
         self._listed.append(listener)
 
     def replace(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
-        """Replace all objects of a kind; notify listeners of each of them and of each that no longer exists."""
+        """Replace all objects of a kind; notify listeners of those that have changed or no longer exist."""
         found = {live_key(live): live for live in objects}
-        removed = [key for key in self._objects if split_key(key)[0] == kind.kind and key not in found]
+        removed = self._by_kind.keys(kind.kind) - found.keys()
         self._missing.discard(kind.kind)
-        for key in removed:
+        for key in sorted(removed):
             self._put(key, None)
         for key, live in found.items():
-            self._put(key, live)
+            if not _is_same(self._objects.get(key), live):
+                self._put(key, live)
         if not self._missing:
             self.ready.set()
         for listener in self._listed:
@@ -79,7 +82,9 @@ class ObjectCache:
 
     def note(self, event: str, live: K8sObject) -> None:
         """Update the cache from one event of a watch."""
-        self._put(live_key(live), None if event == "DELETED" else live, last=live)
+        key = live_key(live)
+        if event == "DELETED" or not _is_same(self._objects.get(key), live):
+            self._put(key, None if event == "DELETED" else live, last=live)
 
     def _put(self, key: str, live: K8sObject | None, last: K8sObject | None = None) -> None:
         before = self._objects.get(key)
@@ -88,13 +93,26 @@ class ObjectCache:
             self._objects.pop(key, None)
             before = last or before  # the event carries the last state, which may be newer than ours
         else:
-            self._objects[key] = live
+            live = self._objects[key] = kept(live)
         for listener in list(self._listeners):
             listener(key, before, live)
 
     def _index(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
+        if live is None:
+            self._by_kind.discard(split_key(key)[0], key)
+        else:
+            self._by_kind.add(split_key(key)[0], key)
         old, new = (None if seen is None else stack_of(seen) for seen in (before, live))
         if old != new and old is not None:
             self._by_stack.discard(old, key)
         if old != new and new is not None:
             self._by_stack.add(new, key)
+
+
+def _is_same(before: K8sObject | None, live: K8sObject) -> bool:
+    """Return whether a live object is shown again in the same version."""
+    if before is None:
+        return False
+    old, new = metadata(before), metadata(live)
+    version = new.get("resourceVersion")
+    return version is not None and version == old.get("resourceVersion") and old.get("uid") == new.get("uid")

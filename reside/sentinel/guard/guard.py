@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reside.model.kinds import EVENT, KINDS, POD
@@ -17,7 +17,9 @@ from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.pods import FailingProbes, PodCache
 from reside.sentinel.guard.repairer import DriftRepairer
+from reside.sentinel.guard.troubles import Both, Troubles
 from reside.sentinel.guard.watch import follow
+from reside.sentinel.store.earlier_vault import take_over
 from reside.sentinel.store.stacks import StackStore
 from reside.sentinel.store.vault import Vault
 
@@ -39,6 +41,7 @@ class Guard:
     vault: Vault
     authority: Authority
     repairer: DriftRepairer
+    troubles: Troubles = field(default_factory=Troubles)
 
     def reload(self) -> None:
         """Reload stacks and vault from the volume, because another Sentinel may have written them."""
@@ -59,11 +62,14 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
         guard = assemble(api, settings)
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(guard.repairer.run(), name="repairer")]
+            running.append(tasks.create_task(guard.repairer.verified.run(), name="verified states"))
+            running.append(tasks.create_task(guard.repairer.findings.run(), name="repair events"))
             running += [
                 tasks.create_task(follow(api, guard.cache, kind), name=f"watch {kind.plural}") for kind in KINDS
             ]
             running.append(tasks.create_task(follow(api, guard.pods, POD), name="watch pods"))
-            running.append(tasks.create_task(follow(api, FailingProbes(guard.pods), EVENT), name="watch events"))
+            warnings = Both(FailingProbes(guard.pods), guard.troubles)
+            running.append(tasks.create_task(follow(api, warnings, EVENT), name="watch events"))
             try:
                 yield guard
             finally:
@@ -75,6 +81,7 @@ def assemble(api: KubernetesApi, settings: GuardSettings) -> Guard:
     """Return a guard that is not running."""
     cache, authority = ObjectCache(), Authority()
     store = StackStore(settings.stacks_dir)
-    vault = Vault(settings.vault_file, settings.passphrase)
+    vault = Vault(settings.vault_dir, settings.passphrase)
+    take_over(settings.earlier_vault, vault, settings.passphrase)
     repairer = DriftRepairer(api, cache, store, vault, authority)
-    return Guard(api, cache, PodCache(), store, vault, authority, repairer)
+    return Guard(api, cache, PodCache(store.holder), store, vault, authority, repairer)

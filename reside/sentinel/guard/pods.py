@@ -4,6 +4,9 @@ A Deployment that is scaled to 0 does not count pods that are still terminating,
 those only with a feature gate. So whether a version has stopped follows from the pods themselves. A pod whose
 containers have all ended (`Succeeded`, `Failed`) may be listed for a long time and does not count.
 
+Pods of a version are those with its labels, and are counted. Pods of other workloads are those that the workload
+controls; only their problems are of interest.
+
 Which probe of a pod fails, and why, is known from events only (`FailingProbes`). It is the problem of the pod until the
 pod is ready or ends, unless the pod itself has another one.
 """
@@ -17,7 +20,7 @@ from reside.model.constants import REPLICA_LABEL, VERSION_LABEL
 from reside.model.kinds import POD
 from reside.model.names import workload_name
 from reside.model.pod_problem import failing_probe, pod_problem
-from reside.sentinel.objects.identity import metadata, stack_of
+from reside.sentinel.objects.identity import is_ours, metadata, stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,14 +28,19 @@ if TYPE_CHECKING:
     from reside.model.kinds import Kind
     from reside.model.stacks import K8sObject
 
+_TEMPLATE_HASH: Final = "pod-template-hash"
+"""The label of a Deployment's pods that ends the name of their ReplicaSet."""
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class _Pod(NamedTuple):
-    stack: str
+    stack: str | None
+    """The stack that its label names."""
     workload: str
     problem: str | None
     """What keeps it from running, as its status says it."""
+    is_counted: bool = True
+    """Whether it is a pod of a version."""
     probe: str | None = None
     """Its failing probe."""
 
@@ -46,9 +54,13 @@ class PodCache:
     """The pods by workload (`Kind/name`).
 
     Listeners are called with the name of a stack when a pod of it comes or goes, or when the problem of one changes.
+
+    Args:
+        holder: returns the stack that holds a workload, for pods without the label of a stack.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, holder: Callable[[str], str | None] = lambda _: None) -> None:
+        self._holder = holder
         self._pods: dict[str, _Pod] = {}
         self._workloads: dict[str, Counter[str]] = {}
         self._unready: set[str] = set()
@@ -116,19 +128,22 @@ class PodCache:
         for changed, difference in ((before, -1), (pod, 1)):
             if changed is not None:
                 self._count(changed, difference)
-        for stack in {changed.stack for changed in (before, pod) if changed is not None}:
-            self._notify(stack)
+        changes = [changed for changed in (before, pod) if changed is not None]
+        for stack in {changed.stack or self._holder(changed.workload) for changed in changes}:
+            if stack is not None:
+                self._notify(stack)
 
     def _count(self, pod: _Pod, difference: int) -> None:
-        of_stack = self._workloads.setdefault(pod.stack, Counter())
-        of_stack[pod.workload] += difference
-        if not of_stack[pod.workload]:
-            del of_stack[pod.workload]
-        if not of_stack:
-            del self._workloads[pod.stack]
-        self._counts[pod.workload] += difference
-        if not self._counts[pod.workload]:
-            del self._counts[pod.workload]
+        if pod.is_counted and pod.stack is not None:
+            of_stack = self._workloads.setdefault(pod.stack, Counter())
+            of_stack[pod.workload] += difference
+            if not of_stack[pod.workload]:
+                del of_stack[pod.workload]
+            if not of_stack:
+                del self._workloads[pod.stack]
+            self._counts[pod.workload] += difference
+            if not self._counts[pod.workload]:
+                del self._counts[pod.workload]
         if pod.reported is not None:
             problems = self._problems.setdefault(pod.workload, Counter())
             problems[pod.reported] += difference
@@ -171,10 +186,13 @@ def _uid(live: K8sObject) -> str:
 
 def _pod(live: K8sObject) -> _Pod | None:
     """Return the pod of a workload; None if it has ended or belongs to none of ours."""
-    stack, workload = stack_of(live), workload_of(live)
-    if stack is None or workload is None or has_ended(live):
+    if has_ended(live):
         return None
-    return _Pod(stack, workload, pod_problem(live))
+    stack, version = stack_of(live), workload_of(live)
+    if stack is not None and version is not None and is_ours(live):
+        return _Pod(stack, version, pod_problem(live))
+    workload = _controller(live)
+    return None if workload is None else _Pod(stack, workload, pod_problem(live), is_counted=False)
 
 
 def has_ended(live: K8sObject) -> bool:
@@ -182,8 +200,21 @@ def has_ended(live: K8sObject) -> bool:
     return (live.get("status") or {}).get("phase") in _ENDED
 
 
+def _controller(live: K8sObject) -> str | None:
+    """Return the workload (`Kind/name`) that controls a pod; None if it is of no kind that a stack can contain."""
+    owners = (owner for owner in metadata(live).get("ownerReferences") or () if owner.get("controller"))
+    owner: dict[str, object] = next(owners, {})
+    kind, name = owner.get("kind"), owner.get("name")
+    if not isinstance(name, str):
+        return None
+    suffix = f"-{(metadata(live).get('labels') or {}).get(_TEMPLATE_HASH)}"
+    if kind == "ReplicaSet" and name.endswith(suffix):
+        return f"Deployment/{name.removesuffix(suffix)}"
+    return f"{kind}/{name}" if kind in ("Job", "StatefulSet") else None
+
+
 def workload_of(live: K8sObject) -> str | None:
-    """Return the workload (`Kind/name`) that a pod's labels and owner name; None if there is none."""
+    """Return the workload (`Kind/name`) of a version that a pod's labels and owner name; None if there is none."""
     labels = metadata(live).get("labels") or {}
     replica, version = labels.get(REPLICA_LABEL), labels.get(VERSION_LABEL)
     if not isinstance(replica, str) or not isinstance(version, str) or not version.isdecimal():

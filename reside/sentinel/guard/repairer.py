@@ -11,27 +11,29 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-import structlog
-from prometheus_client import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
 
 from reside.common.transience import safe_text
 from reside.common.workqueue import WorkQueue
 from reside.model.applied import as_applied
-from reside.model.constants import FIELD_MANAGER, TEARDOWN_MARKER
+from reside.model.constants import FIELD_MANAGER, PLATFORM_STACK, TEARDOWN_MARKER
 from reside.model.errors import NotReady, ResideError
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import ATTEMPTS, REPAIR_BACKOFF, RepairLimiter
-from reside.sentinel.errors import ClusterUnavailable, ForeignObjects, fault_text, judge
-from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over
+from reside.sentinel.errors import ClusterRefused, ClusterUnavailable, ForeignObjects, fault_text, judge
+from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over, to_take_over
+from reside.sentinel.guard.findings import Findings
 from reside.sentinel.guard.own_writes import OwnWrites
-from reside.sentinel.objects.identity import is_finished_job, is_ours, split_key
+from reside.sentinel.guard.verifications import Verifications
+from reside.sentinel.objects.identity import is_finished_job, is_ours, metadata, split_key
 from reside.sentinel.objects.live import reported
-from reside.sentinel.objects.secrets import filled, live_value
+from reside.sentinel.objects.secrets import all_references, filled, live_value
+from reside.sentinel.objects.yields import left_to_others
+from reside.sentinel.store.verified import VerifiedStates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from reside.model.kinds import Kind
     from reside.model.stacks import K8sObject
@@ -43,9 +45,8 @@ if TYPE_CHECKING:
     from reside.sentinel.store.stacks import StackStore, StoredStack
     from reside.sentinel.store.vault import Vault
 
-_log = structlog.get_logger(__name__)
-
-REPAIRS = Counter("reside_sentinel_repairs_total", "Objects repaired.", ["kind", "action"])
+_CHANGED: Final = frozenset({HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Answers of the API server if a precondition of a patch does not hold."""
 _WORKERS = 4
 _RESET_AFTER_S = 120.0
 _ATTEMPTS_BEFORE_REPORT = 3
@@ -72,7 +73,12 @@ class DriftRepairer:
     """
 
     def __init__(
-        self, api: KubernetesApi, cache: ObjectCache, store: StackStore, vault: Vault, authority: Authority
+        self,
+        api: KubernetesApi,
+        cache: ObjectCache,
+        store: StackStore,
+        vault: Vault,
+        authority: Authority,
     ) -> None:
         self._api = api
         self._cache = cache
@@ -80,15 +86,30 @@ class DriftRepairer:
         self._vault = vault
         self._authority = authority
         self._desired: dict[str, _Desired] = {}
-        self._verified: dict[str, str] = {}
+        self._made: dict[str, StoredStack] = {}
+        """Stack → as it was stored when `_desired` was made from it."""
+        self._keys: dict[str, tuple[str, ...]] = {}
+        """Stack → `Kind/name` of its objects in `_desired`."""
+        files = VerifiedStates(store.verified, vault)
+        files.keep_only(store.stacks)
+        self.verified = Verifications(files)
+        self._ended: dict[str, K8sObject] = {}
+        """Jobs whose end is noted and not stored."""
         self._suspended: set[str] = set()
         self._own = OwnWrites()
         self._attempts: dict[str, int] = {}
         self._limiter = RepairLimiter(REPAIR_BACKOFF, _RESET_AFTER_S)
         self._queue = WorkQueue(
-            "repair", self._handle, workers=_WORKERS, backoff=REPAIR_BACKOFF, judge=judge, attempts=ATTEMPTS
+            "repair",
+            self._handle,
+            workers=_WORKERS,
+            backoff=REPAIR_BACKOFF,
+            judge=judge,
+            urgent=self._is_urgent,
+            attempts=ATTEMPTS,
         )
         self._listeners: list[Callable[[str], None]] = []
+        self.findings = Findings(api, self._notify)
         self.problems: dict[str, str] = {}
         """Why an object can't be repaired, by `Kind/name`."""
         cache.listen(self._object_changed)
@@ -97,16 +118,16 @@ class DriftRepairer:
         self.reload()
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call `listener` with a key when its problem changes or its Job ends; return a function that unsubscribes."""
+        """Call `listener` with a key when its problem or fights change or its Job ends; return what unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def reload(self) -> None:
-        """Read all stacks from the store again, and examine their objects."""
-        desired: dict[str, _Desired] = {}
-        for stored in self._store.stacks.values():
-            desired |= self._stack(stored)
-        self._desired = desired
+        """Read the stacks that have changed from the store again, and examine the objects of all."""
+        for name in {*self._made, *self._store.stacks}:
+            if self._is_outdated(name):
+                self._replace(name)
+            self.verified.load(name, self._keys.get(name, ()))
         self.examine_all()
 
     def update(self, name: str) -> None:
@@ -116,9 +137,8 @@ class DriftRepairer:
 
     def examine(self, name: str) -> None:
         """Queue all objects of a stack."""
-        for key, desired in self._desired.items():
-            if desired.stack == name:
-                self._queue.add(key)
+        for key in self._keys.get(name, ()):
+            self._queue.add(key)
 
     def examine_all(self) -> None:
         """Queue all objects of all stacks."""
@@ -126,9 +146,15 @@ class DriftRepairer:
             self._queue.add(key)
 
     def _examine_kind(self, kind: Kind) -> None:
+        """Queue the objects that a list has not shown; the others were queued if they have changed."""
         for key in self._desired:
-            if split_key(key)[0] == kind.kind:
+            if split_key(key)[0] == kind.kind and self._cache.get(key) is None:
                 self._queue.add(key)
+
+    def _is_urgent(self, key: str) -> bool:
+        """Return whether an object belongs to what all others need: Jazz and etcd."""
+        desired = self._desired.get(key)
+        return desired is not None and desired.stack == PLATFORM_STACK
 
     @contextmanager
     def suspended(self, name: str, objects: Collection[str] = ()) -> Iterator[dict[str, str]]:
@@ -162,10 +188,27 @@ class DriftRepairer:
         await self._cache.ready.wait()
         await self._queue.wait_idle()
 
+    def _is_outdated(self, name: str) -> bool:
+        """Return whether a stack, or a secret value of it, may have changed since it was read."""
+        stored = self._store.stacks.get(name)
+        return stored is None or self._made.get(name) is not stored or bool(_references(stored))
+
     def _replace(self, name: str) -> None:
         stored = self._store.stacks.get(name)
-        rest = {key: desired for key, desired in self._desired.items() if desired.stack != name}
-        self._desired = rest | (self._stack(stored) if stored else {})
+        if stored is None:
+            self._made.pop(name, None)
+        else:
+            self._made[name] = stored
+        found = self._stack(stored) if stored else {}
+        for key in self._keys.pop(name, ()):
+            if (held := self._desired.get(key)) is not None and held.stack == name:
+                del self._desired[key]
+                if key not in found:
+                    self.findings.forget(key)
+        self.verified.keep_only(name, found)
+        if found:
+            self._desired |= found
+            self._keys[name] = tuple(found)
 
     def _stack(self, stored: StoredStack) -> dict[str, _Desired]:
         return {object_key(obj): self._resolved(stored, obj) for obj in stored.objects}
@@ -195,18 +238,29 @@ class DriftRepairer:
         self._queue.add(key)
 
     def _note_finished(self, stack: str, key: str, job: K8sObject) -> None:
+        """Note the end of a Job, in memory at once; `_handle` stores it, outside of the event loop."""
         if not self._authority.may_restore or self._is_noted(stack, key):
             return
         if not self._authority.may_change:
-            self._store.load()  # the leader may have written it in the meantime
+            self._store.load_one(stack)  # the leader may have written it in the meantime
             if self._is_noted(stack, key):
                 return
         stored = self._store.stacks[stack]
-        try:
-            self._store.save(replace(stored, finished={**stored.finished, key: reported(job)}))
-        except NotReady as error:
-            _log.error("could not store that a job has ended; a restart loses this", object=key, error=str(error))
+        ended = self._ended[key] = reported(job)
+        self._store.put(replace(stored, finished={**stored.finished, key: ended}))
         self._notify(key)
+
+    async def _store_finished(self, key: str) -> None:
+        """Store the end of a Job that was noted.
+
+        Raises:
+            NotReady: the volume can't be written. It is tried again; a restart before that loses it.
+        """
+        desired = self._desired.get(key)
+        stored = self._store.stacks.get(desired.stack) if desired else None
+        if stored is not None:
+            await self._store.save_aside(replace(stored, finished={**stored.finished, key: self._ended[key]}))
+        self._ended.pop(key, None)
 
     def _is_noted(self, stack: str, key: str) -> bool:
         """Return whether the end of a Job is stored, or its stack no longer exists."""
@@ -214,6 +268,8 @@ class DriftRepairer:
         return stored is None or key in stored.finished
 
     async def _handle(self, key: str) -> None:
+        if key in self._ended:
+            await self._store_finished(key)
         action = self._action(key)
         desired = self._desired.get(key)
         if action == "leave" or desired is None:
@@ -236,8 +292,10 @@ class DriftRepairer:
 
     def _reload_stack(self, name: str) -> None:
         """Read a stack from the volume again, because the leader may have written it in the meantime."""
-        self._store.load()
-        self._vault.load()
+        self._store.load_one(name)
+        if (stored := self._store.stacks.get(name)) is not None:
+            for reference in _references(stored):
+                self._vault.load_one(stored.owner, reference.target)
         self._replace(name)
 
     def _action(self, key: str) -> Action:
@@ -251,7 +309,7 @@ class DriftRepairer:
         if key in stored.leaving or key == TEARDOWN_MARKER or self._cache.is_teardown:
             return "leave"
         live = self._cache.get(key)
-        verified = self._verified.get(key)
+        verified = self.verified.get(desired.stack, key)
         action = decide(ObjectState(desired.object or {}, live, verified, key in stored.finished))
         if action == "create":
             return action if self._authority.may_restore else "leave"
@@ -263,20 +321,58 @@ class DriftRepairer:
         if desired.object is None:
             raise NotReady(desired.fault or f"{key}: no desired object")
         before = self._cache.get(key) if action == "apply" else await self._unlabelled(key)
-        if before is not None and (entries := taken_over(before)) is not None:
-            await self._api.set_managers(before, entries)
-        live = await self._api.apply(desired.object)
-        self._verified[key] = fingerprint(desired.object, live)
-        if before is None or self._verified[key] != fingerprint(desired.object, before):
+        if before is not None and to_take_over(desired.object, before):
+            await self._take_over(key, desired.object, before)
+        live = await self._api.apply(left_to_others(desired.object, before))
+        verified = fingerprint(desired.object, live)
+        self.verified.note(desired.stack, key, verified)
+        if before is None or verified != fingerprint(desired.object, before):
             self._limiter.note(key, asyncio.get_running_loop().time())
-            REPAIRS.labels(desired.object["kind"], action).inc()
-            _log.info("repaired", object=key, of=desired.stack, action=action)
+            self.findings.repaired(desired.object, desired.stack, action, before, live)
+
+    async def _take_over(self, key: str, desired: K8sObject, seen: K8sObject) -> None:
+        """Change the managers of fields of an object (`taken_over`). The cache does not know which ones we own."""
+        live = await self._api.get(key)
+        if live is None or metadata(live).get("uid") != metadata(seen).get("uid"):
+            return  # the watch is about to show that
+        if (entries := taken_over(desired, live)) is not None:
+            await self._api.set_managers(live, entries)
+
+    async def take_over(self, objects: Iterable[K8sObject]) -> None:
+        """Change the managers of fields of these desired objects, before the engine applies them.
+
+        Raises:
+            NotReady: others have changed an object at the same moment, or the API server is unavailable.
+            ClusterRefused: a request was refused.
+        """
+        for obj in objects:
+            key = object_key(obj)
+            live = self._cache.get(key)
+            if live is None or not to_take_over(obj, live):
+                continue
+            try:
+                await self._take_over(key, obj, live)
+            except ClusterRefused as error:
+                if error.status not in _CHANGED:
+                    raise
+                raise NotReady(f"{key} was changed at the same moment; this is tried again") from error
+
+    def findings_of(self, key: str) -> tuple[str, ...]:
+        """Return what is to be reported about drift of an object: fights, and fields that other programs added."""
+        desired = self._desired.get(key)
+        if desired is None or desired.object is None:
+            return ()
+        return self.findings.texts(key, desired.object, self._cache.get(key))
+
+    def reverted_of(self, key: str) -> tuple[str, ...]:
+        """Return what others have changed in an object lately, and what was changed back."""
+        return self.findings.reverted(key)
 
     def _verify(self, key: str, live: K8sObject) -> None:
-        """Note that a live state agrees with the desired object."""
+        """Note that a live state agrees with the desired object; not if others manage what they should not."""
         desired = self._desired.get(key)
-        if desired is not None and desired.object is not None:
-            self._verified[key] = fingerprint(desired.object, live)
+        if desired is not None and desired.object is not None and not to_take_over(desired.object, live):
+            self.verified.note(desired.stack, key, fingerprint(desired.object, live))
 
     async def _unlabelled(self, key: str) -> K8sObject | None:
         """Return the object of this name that lost our label; None if no object has the name.
@@ -311,3 +407,11 @@ class DriftRepairer:
     def _notify(self, key: str) -> None:
         for listener in list(self._listeners):
             listener(key)
+
+
+def _references(stored: StoredStack) -> list[Reference]:
+    """Return the secret references of a stack; none if one is malformed, which is a fault of its object."""
+    try:
+        return all_references(stored.objects)
+    except ResideError:
+        return []

@@ -35,6 +35,11 @@ class GuardSettings:
         return self.state_dir / "stacks"
 
     @property
-    def vault_file(self) -> Path:
-        """File of the vault."""
+    def vault_dir(self) -> Path:
+        """Folder of the vault."""
+        return self.state_dir / "vault"
+
+    @property
+    def earlier_vault(self) -> Path:
+        """File of the vault of an earlier release."""
         return self.state_dir / "vault.json"

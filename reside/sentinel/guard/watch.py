@@ -1,14 +1,16 @@
-"""Keep the object cache current: list and watch each kind, and list it again when the watch ends.
+"""Keep the object cache current: list each kind once, watch it, and resume the watch from where it ended.
 
-The end of a watch is an error and is logged, with two exceptions: the API server asks for a new list (410 Gone), or no
-event arrived for `QUIET_S`, after which a new list detects a connection that was lost silently. Each kind has a task of
-its own.
+Bookmarks tell up to which version everything was shown, also of a kind whose objects do not change. So a watch resumes
+from a recent version, and a kind is listed again only if the API server asks for it (410 Gone) or does not accept the
+version. A connection that was lost silently, on which neither an event nor a bookmark arrived for `QUIET_S`, is
+replaced. What ends a watch is an error, and is logged and counted, except 410 Gone. Each kind has a task of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -18,6 +20,7 @@ from prometheus_client import Counter, Gauge
 from reside.common.backoff import Retries
 from reside.model.errors import ResideError
 from reside.sentinel.backoff import CONNECT_BACKOFF
+from reside.sentinel.guard.own_writes import version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,10 +31,14 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-QUIET_S: Final = 300.0
-"""Seconds without an event after which a kind is listed again, in case the connection was lost silently."""
+QUIET_S: Final = 90.0
+"""Seconds without an event or a bookmark after which a watch is resumed on a new connection. Bookmarks arrive every
+minute."""
+_BOOKMARK: Final = "BOOKMARK"
 WATCH_FAILURES = Counter("reside_sentinel_watch_failures_total", "Watches that ended by an error.", ["kind"])
-LAST_EVENT = Gauge("reside_sentinel_watch_last_event_seconds", "Unix time of a watch's last event or list.", ["kind"])
+LAST_EVENT = Gauge(
+    "reside_sentinel_watch_last_event_seconds", "Unix time of a watch's last event, bookmark or list.", ["kind"]
+)
 
 
 class Cache(Protocol):
@@ -44,25 +51,42 @@ class Cache(Protocol):
         """Update the cache from one event."""
 
 
+@dataclass
+class _Position:
+    """Up to which resource version a watch has shown everything; None: the kind must be listed."""
+
+    version: str | None = None
+    is_resumed: bool = False
+    """Whether the watch is resumed after a failure and has shown nothing since."""
+
+    def failed(self, status: int) -> None:
+        """Note a failure. The version is tried once more, unless it is the cause or may be: then the kind is listed."""
+        if self.is_resumed or status:
+            self.version = None
+        self.is_resumed = self.version is not None
+
+
 async def follow(api: KubernetesApi, cache: Cache, kind: Kind) -> None:
     """Keep the cache's objects of one kind current until cancelled.
 
     Raises:
         ClusterRefused: the API server rejects our credentials (401): only a restart reads new ones.
     """
-    retries = Retries(CONNECT_BACKOFF)
+    retries, position = Retries(CONNECT_BACKOFF), _Position()
     while True:
         began = asyncio.get_running_loop().time()
         try:
-            objects, version = await api.list_all(kind)
-            cache.replace(kind, objects)
-            LAST_EVENT.labels(kind.kind).set_to_current_time()
-            await _events(api, cache, kind, version)
+            if position.version is None:
+                objects, position.version = await api.list_all(kind)
+                cache.replace(kind, objects)
+                LAST_EVENT.labels(kind.kind).set_to_current_time()
+            await _events(api, cache, kind, position)
             retries.succeeded()
         except ResideError as error:  # every error of the Kubernetes API
             status = getattr(error, "status", 0)
             if status == HTTPStatus.UNAUTHORIZED:
                 raise
+            position.failed(status)
             if asyncio.get_running_loop().time() - began > CONNECT_BACKOFF.longest:
                 retries.succeeded()  # the watch worked for a while before it failed
             pause = retries.failed()
@@ -72,14 +96,20 @@ async def follow(api: KubernetesApi, cache: Cache, kind: Kind) -> None:
             await asyncio.sleep(pause)
 
 
-async def _events(api: KubernetesApi, cache: Cache, kind: Kind, version: str) -> None:
+async def _events(api: KubernetesApi, cache: Cache, kind: Kind, position: _Position) -> None:
     """Update the cache from events until the watch ends or is quiet for `QUIET_S`."""
-    async with aclosing(api.watch(kind, version)) as events:
+    async with aclosing(api.watch(kind, position.version or "")) as events:
         while True:
             try:
                 async with asyncio.timeout(QUIET_S):
                     event, live = await anext(events)
-            except (TimeoutError, StopAsyncIteration):
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                WATCH_FAILURES.labels(kind.kind).inc()
+                _log.warning("watch was silent; resuming it on a new connection", kind=kind.kind, seconds=QUIET_S)
                 return
             LAST_EVENT.labels(kind.kind).set_to_current_time()
-            cache.note(event, live)
+            if event != _BOOKMARK:
+                cache.note(event, live)
+            position.version, position.is_resumed = version_of(live) or position.version, False

@@ -1,15 +1,18 @@
 """The last validated stacks, on the Sentinel's volume: what the guard restores, with or without Jazz.
 
-Each stack has one JSON file. Invariants: a file is replaced atomically; only the leading Sentinel writes, with the
-exception that a Sentinel that starts may note the end of a Job; values of secret references are stored in
-the vault only.
+Each stack has one JSON file, which is read once, and again only if another process has written it. Invariants: a file
+is replaced atomically; only the leading Sentinel writes, with the exception that a Sentinel that starts may note the
+end of a Job; values of secret references are stored in the vault only.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 
@@ -19,6 +22,7 @@ from reside.model.stacks import DesiredStack, K8sObject, object_key
 from reside.sentinel.objects.index import KeyIndex
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _log = structlog.get_logger(__name__)
@@ -51,13 +55,21 @@ class StoredStack:
         """Whether the last apply succeeded and no other is running."""
         return not self.pending and not self.leaving
 
-    def by_key(self) -> dict[str, K8sObject]:
+    def by_key(self) -> Mapping[str, K8sObject]:
         """Return the objects by `Kind/name`."""
-        return {object_key(obj): obj for obj in self.objects}
+        return self._by_key
 
     def keys(self) -> frozenset[str]:
         """Return `Kind/name` of every object."""
-        return frozenset(object_key(obj) for obj in self.objects)
+        return self._keys
+
+    @cached_property
+    def _keys(self) -> frozenset[str]:
+        return frozenset(self._by_key)
+
+    @cached_property
+    def _by_key(self) -> dict[str, K8sObject]:
+        return {object_key(obj): obj for obj in self.objects}
 
     def held(self) -> frozenset[str]:
         """Return `Kind/name` of every object that the stack contains, changes or deletes."""
@@ -88,36 +100,63 @@ class StackStore:
         self._folder = folder
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.prune_record = folder.parent / "prune.json"
-        self.stacks: dict[str, StoredStack] = {}
-        self._held = KeyIndex()
+        self.verified = folder.parent / "verified"
+        self._stacks: dict[str, StoredStack] = {}
+        self._held = KeyIndex(self._released)
+        self._listeners: list[Callable[[str], None]] = []
+        self._files: dict[str, _File] = {}
+        self._locks = tuple(threading.Lock() for _ in range(_LOCKS))
+        """Locks of the files, each for a part of the names."""
         self.load()
 
+    @property
+    def stacks(self) -> Mapping[str, StoredStack]:
+        """The stored stacks by name; read-only."""
+        return self._stacks
+
     def load(self) -> None:
-        """Read all files again, because another Sentinel may have written them."""
-        found = [_read(path) for path in sorted(self._folder.glob("*.json"))]
-        self.stacks = {stored.name: stored for stored in found if stored is not None}
-        self._held = KeyIndex()
-        for name, stored in self.stacks.items():
-            self._held.put(name, stored.held())
+        """Read the files that another Sentinel has written."""
+        found = {path.stem for path in self._folder.glob("*.json")}
+        for name in sorted(found | self._stacks.keys() | self._files.keys()):
+            self.load_one(name)
+
+    def load_one(self, name: str) -> None:
+        """Read the file of one stack, if another Sentinel has written it. A stack that is to be written is newer."""
+        known = self._files.get(name)
+        if self._stacks.get(name) is not (known.stored if known else None):
+            return
+        path = self._path(name)
+        present = signature(path)
+        if present is None:
+            self._forget(name)
+        elif known is None or present != known.signature:
+            stored = _read(path)
+            if stored is not None:
+                self.put(stored)
+            self._files[name] = _File(present, self._stacks.get(name))
+
+    def put(self, stored: StoredStack) -> None:
+        """Keep a stack in memory. The caller writes it with `save_aside`, which may be later."""
+        self._stacks[stored.name] = stored
+        self._held.put(stored.name, stored.held())
 
     def save(self, stored: StoredStack) -> None:
-        """Store a stack; in memory even if the volume can't be written.
+        """Store a stack; in memory even if the volume can't be written. It blocks until the disk has it.
 
         Raises:
             NotReady: the volume can't be written.
         """
-        self.stacks[stored.name] = stored
-        self._held.put(stored.name, stored.held())
-        document = {
-            "name": stored.name,
-            "owner": stored.owner,
-            "objects": list(stored.objects),
-            "applied": stored.applied,
-            "finished": stored.finished,
-            "pending": sorted(stored.pending),
-            "leaving": sorted(stored.leaving),
-        }
-        write_file(self._path(stored.name), json.dumps(document, ensure_ascii=False, indent=1).encode())
+        self.put(stored)
+        self._write(stored.name)
+
+    async def save_aside(self, stored: StoredStack) -> None:
+        """Store a stack as `save` does, without blocking the event loop.
+
+        Raises:
+            NotReady: the volume can't be written.
+        """
+        self.put(stored)
+        await asyncio.to_thread(self._write, stored.name)
 
     def remove(self, name: str) -> None:
         """Remove a stack.
@@ -126,22 +165,72 @@ class StackStore:
             NotReady: the volume can't be written; the stack is unchanged.
         """
         path = self._path(name)
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        self.stacks.pop(name, None)
-        self._held.put(name, ())
+        with self._lock(name):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise unwritable(path, error) from error
+            self._forget(name)
+
+    def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call `listener` with each object that no stack holds any more; return a function that unsubscribes it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def holder(self, key: str) -> str | None:
         """Return the name of the stack that holds the object `Kind/name`.
 
         A stack holds an object from the moment its apply begins until it is deleted, whether the apply succeeds or not.
         """
-        return min(self._held.names(key), default=None)
+        return self._held.first(key)
+
+    def _write(self, name: str) -> None:
+        """Write the present state of a stack. Of several writes at the same time, the last one has the last state."""
+        path = self._path(name)
+        with self._lock(name):
+            stored = self._stacks.get(name)
+            if stored is None:
+                return  # it was removed meanwhile
+            try:
+                write_file(path, json.dumps(_document(stored), ensure_ascii=False, indent=1).encode())
+            finally:
+                self._files[name] = _File(signature(path), stored)
+
+    def _released(self, key: str) -> None:
+        for listener in list(self._listeners):
+            listener(key)
+
+    def _lock(self, name: str) -> threading.Lock:
+        return self._locks[hash(name) % _LOCKS]
+
+    def _forget(self, name: str) -> None:
+        self._stacks.pop(name, None)
+        self._files.pop(name, None)
+        self._held.put(name, ())
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"
+
+
+_LOCKS: Final = 16
+
+Signature = tuple[int, int, int]
+
+
+class _File(NamedTuple):
+    """A file as it was read or written last, and the stack that was kept in memory then."""
+
+    signature: Signature | None
+    stored: StoredStack | None
+
+
+def signature(path: Path) -> Signature | None:
+    """Return what tells that a file was replaced: inode, time of its last change, size; None if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -153,11 +242,24 @@ def write_file(path: Path, content: bytes) -> None:
     try:
         write_private(path, content)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> NotReady:
+def unwritable(path: Path, error: OSError) -> NotReady:
+    """Return the error for a file that can't be written."""
     return NotReady(f"{path} can't be written: {error.strerror}: check whether the volume is full or read-only")
+
+
+def _document(stored: StoredStack) -> dict[str, Any]:
+    return {
+        "name": stored.name,
+        "owner": stored.owner,
+        "objects": list(stored.objects),
+        "applied": stored.applied,
+        "finished": stored.finished,
+        "pending": sorted(stored.pending),
+        "leaving": sorted(stored.leaving),
+    }
 
 
 def _read(path: Path) -> StoredStack | None:

@@ -11,7 +11,7 @@ Level-triggered: `handle` may run at any time, for any reason.
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -24,13 +24,17 @@ from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack
 from reside.sentinel.engine import DeletionPending, EngineUnavailable, StackSpec
 from reside.sentinel.objects.identity import is_being_deleted
+from reside.sentinel.objects.yields import to_apply
 from reside.sentinel.store.stacks import StoredStack
+from reside.sentinel.term.apply_events import tell_failure
+from reside.sentinel.term.metrics import count, phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from reside.model.stacks import K8sObject
     from reside.sentinel.term.context import TermContext
+    from reside.sentinel.term.metrics import Operation
     from reside.sentinel.term.reader import Reader, Reading
     from reside.sentinel.term.reporter import Reporter
 
@@ -99,7 +103,8 @@ class Applier:
         try:
             is_done = await (self._remove(name) if reading.stack is None else self._apply(reading.stack, reading))
         except Exception as error:
-            self._reporter.fail(name, error)
+            if self._reporter.fail(name, error):
+                self._tell(name, reading.stack, error)
             raise
         if is_done:
             if reading.stack is not None:
@@ -127,32 +132,40 @@ class Applier:
         guard = self._context.guard
         stored = guard.store.stacks.get(stack.name)
         if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
-            guard.store.save(StoredStack(stack.name, stack.owner).after_apply(stack))
+            before = stored or StoredStack(stack.name, stack.owner)
+            await guard.store.save_aside(before.after_apply(stack))
             return True
         if self._still_waits(stack.name, stack.revision):
             return True
         self._refuse_teardown()
-        expected = await self._context.check_adoption(stack, reading.objects)
-        async with self._context.stack_lock(stack.name):
-            await self._context.lease.check()
+        with phase("apply", "check"):
+            expected = await self._context.check_adoption(stack, reading.objects)
+        async with self._locked(stack.name, "apply"):
             objects = stack.keys()
             with (
                 guard.repairer.suspended(stack.name, objects) as written,
-                self._operation(stack.name, stack.revision) as running,
+                self._operation(stack.name, stack.revision, objects) as running,
             ):
                 self._context.check_held(stack)
                 before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
                 during = before.during_apply(stack)
                 moved = self._reader.moves.of(stack.name, stack.owner, during.leaving)
-                guard.store.save(during)
+                await guard.store.save_aside(during)
                 self._reporter.touch(stack.name)
                 try:
-                    with APPLY_SECONDS.time(), step("apply a stack", stack.traceparent, {"reside.stack": stack.name}):
-                        spec = StackSpec(stack.name, reading.objects, frozenset(moved), expected)
+                    with (
+                        phase("apply", "engine"),
+                        APPLY_SECONDS.time(),
+                        step("apply a stack", stack.traceparent, {"reside.stack": stack.name}),
+                    ):
+                        await guard.repairer.take_over(reading.objects)
+                        manifests = to_apply(reading.objects, guard.cache.get)
+                        spec = StackSpec(stack.name, manifests, frozenset(moved), expected)
                         done = await self._context.engine.apply(spec)
                 except DeletionPending as pending:
+                    self._reporter.clear_fault(stack.name)
                     stored = guard.store.stacks[stack.name].after_apply(stack)
-                    guard.store.save(replace(stored, leaving=pending.objects))
+                    await guard.store.save_aside(replace(stored, leaving=pending.objects))
                     self._announce(stack.name, moved)
                     self._await(stack.name, stack.revision, pending)
                     return True
@@ -160,8 +173,11 @@ class Applier:
                     if not running.superseded:
                         raise
                     return False
-                guard.store.save(guard.store.stacks[stack.name].after_apply(stack))
+                self._reporter.clear_fault(stack.name)
+                with phase("apply", "store"):
+                    await guard.store.save_aside(guard.store.stacks[stack.name].after_apply(stack))
                 written.update(done.versions)
+        count(done.changed)
         self._announce(stack.name, moved)
         changed = [f"{change.action} {change.object}" for change in done.changed]
         _log.info("applied", of=stack.name, revision=stack.revision[:12], changes=changed, seconds=done.seconds)
@@ -175,15 +191,18 @@ class Applier:
         if self._still_waits(name, None):
             return False
         self._refuse_teardown()
-        async with self._context.stack_lock(name):
-            await self._context.lease.check()
-            with guard.repairer.suspended(name), self._operation(name, None) as running:
-                before = guard.store.stacks[name]
+        async with self._locked(name, "remove"):
+            if not self._is_deleted(name):
+                self._changed(name)  # it was declared again, or has another owner, since it was read
+                return False
+            before = guard.store.stacks[name]
+            with guard.repairer.suspended(name), self._operation(name, None, before.held()) as running:
                 during = before.during_apply(DesiredStack(name, before.owner, ()))
                 moved = self._reader.moves.of(name, before.owner, during.leaving)
-                guard.store.save(during)
+                await guard.store.save_aside(during)
                 try:
-                    await self._context.engine.destroy(name, frozenset(moved))
+                    with phase("remove", "engine"):
+                        done = await self._context.engine.destroy(name, frozenset(moved))
                 except DeletionPending as pending:
                     self._await(name, None, pending)
                     return False
@@ -192,10 +211,21 @@ class Applier:
                         raise
                     return False
                 guard.store.remove(name)
+        count(done.changed)
         _log.info("removed", of=name)
         self._announce(name, moved)
         guard.vault.keep_only(self._reader.used_values())
         return True
+
+    def _tell(self, name: str, stack: DesiredStack | None, error: Exception) -> None:
+        """Tell an error by an event about an object of the stack."""
+        found = stack or self._context.guard.store.stacks.get(name)
+        if found is not None:
+            tell_failure(self._context.guard, name, found.objects, error)
+
+    def _is_deleted(self, name: str) -> bool:
+        entry = self._context.entry(name)
+        return entry is not None and entry.deleted
 
     def _announce(self, name: str, moved: dict[str, str]) -> None:
         """Let the stacks that declare objects which have left this one adopt them."""
@@ -204,14 +234,24 @@ class Applier:
         for other in set(moved.values()):
             self._changed(other)
 
+    @asynccontextmanager
+    async def _locked(self, name: str, operation: Operation) -> AsyncIterator[None]:
+        """Hold the lock of a stack while the block is open; check first that the lease is held."""
+        async with AsyncExitStack() as held:
+            with phase(operation, "wait"):
+                await held.enter_async_context(self._context.stack_lock(name))
+            await self._context.lease.check()
+            yield
+
     @contextmanager
-    def _operation(self, name: str, revision: str | None) -> Iterator[_Running]:
+    def _operation(self, name: str, revision: str | None, objects: Iterable[str]) -> Iterator[_Running]:
         """Note that an operation runs on a stack while the block is open."""
         self._stop_waiting(name)
         running = self._running[name] = _Running(revision, asyncio.get_running_loop().time())
         self.supersede(name)  # what was read while this one waited for its turn
         try:
-            yield running
+            with self._reporter.progress.shown(name, revision, objects):
+                yield running
         finally:
             del self._running[name]
 

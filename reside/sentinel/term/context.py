@@ -6,21 +6,25 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from reside.common.turns import Turns
 from reside.jazz import JazzError
 from reside.model.constants import SENTINEL_CONTRACT
-from reside.model.errors import InvalidInput, NotReady
+from reside.model.errors import InvalidInput, NotAllowed, NotReady
 from reside.model.permissions import PermissionRef
 from reside.model.stacks import OBJECTS, object_key
 from reside.policy import rules
 from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
 from reside.sentinel.engine import check_adoption
 from reside.sentinel.errors import ForeignObjects, PolicyViolated
-from reside.sentinel.objects.identity import is_being_deleted, is_kept, stack_of
+from reside.sentinel.objects.identity import is_being_deleted, is_kept
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reside.jazz import CoMap, Edit
     from reside.locks import Held
     from reside.model.stacks import DesiredStack, K8sObject
+    from reside.policy.settings import Policy
     from reside.replica import Context
     from reside.sentinel.contract.data import SentinelData
     from reside.sentinel.engine import StackEngine
@@ -28,6 +32,19 @@ if TYPE_CHECKING:
 
 _LOAD_S: Final = 5.0
 """Deadline in seconds for a stack's map to arrive from Jazz; then it is tried again with back-off."""
+
+
+@dataclass(frozen=True)
+class LaneCounts:
+    """How many operations the engine runs in parallel.
+
+    Attributes:
+        stacks: stacks that are applied or removed.
+        previews: previews, beside them.
+    """
+
+    stacks: int
+    previews: int
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,10 @@ class TermContext:
         guard: the running guard.
         engine: the engine of this term.
         lease: the lease that makes this process the leader.
+        policy: the rules of the cluster, with their levels.
+        lanes: how many operations run in parallel.
         stack_locks: locks by stack; see `stack_lock`.
+        turns: of what reads stacks, because all of them may become readable at once.
     """
 
     replica: Context
@@ -48,7 +68,10 @@ class TermContext:
     guard: Guard
     engine: StackEngine
     lease: Held
+    policy: Policy = field(default_factory=rules.default_policy)
+    lanes: LaneCounts = LaneCounts(stacks=4, previews=2)
     stack_locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    turns: Turns = field(default_factory=Turns)
 
     def stack_lock(self, stack: str) -> asyncio.Lock:
         """Return the lock of a stack, under which the engine works, so that its apply and its preview don't overlap."""
@@ -65,7 +88,7 @@ class TermContext:
     def owner(self, stack: str) -> str | None:
         """Return the account that owns a stack; None if the stack was never accepted."""
         stored = self.guard.store.stacks.get(stack)
-        return stored.owner if stored else None
+        return stored.owner if stored else self.data.owner(stack)
 
     def entry(self, stack: str) -> Edit | None:
         """Return the effective edit of the stack's entry in `desired`."""
@@ -86,10 +109,15 @@ class TermContext:
             source = await self.replica.node.load_map(target, timeout=_LOAD_S)
         except JazzError as error:
             raise NotReady(f"{what}: {target} can't be read: {error}") from error
+        await self.turns.take()
         return source, read_stack(name, entry, source.as_dict(), source.edit(OBJECTS))
 
-    def check(self, stack: DesiredStack) -> None:
+    def check(self, stack: DesiredStack, found: Iterable[rules.Violation]) -> None:
         """Check that the stack's owner may declare it and that it does not violate the policy.
+
+        Args:
+            stack: the stack.
+            found: the violations that `review` has found.
 
         Raises:
             NotAllowed: a permission is missing.
@@ -99,7 +127,7 @@ class TermContext:
         """
         check_rights(stack, self.rights())
         self.check_filled(stack)
-        if broken := self.violations(stack):
+        if broken := tuple(str(each) for each in found if each.level == "mandatory"):
             raise PolicyViolated(broken)
 
     def check_held(self, stack: DesiredStack) -> None:
@@ -111,12 +139,23 @@ class TermContext:
             NotAllowed, Conflict: as `check`.
         """
         check_rights(stack, self.rights())
+        self.check_owner(stack)
 
-    def violations(self, stack: DesiredStack) -> tuple[str, ...]:
-        """Return one sentence for each policy violation of a stack."""
+    def check_owner(self, stack: DesiredStack) -> None:
+        """Check that the stack does not belong to another account: it may have been reassigned since it was read.
+
+        Raises:
+            NotAllowed: it does.
+        """
+        owner = self.owner(stack.name)
+        if owner not in (None, stack.owner):
+            raise NotAllowed(f"stack {stack.name} belongs to {owner}: use another name")
+
+    def review(self, stack: DesiredStack) -> tuple[rules.Violation, ...]:
+        """Return all violations of the policy by a stack, mandatory and advisory ones."""
         trusted = self.is_alpha(stack.owner)
         context = rules.Context(self.guard.api.namespace, stack=stack.name, trusted=trusted)
-        return tuple(str(violation) for violation in rules.check(stack.objects, context))
+        return tuple(rules.review(stack.objects, context, self.policy))
 
     def is_alpha(self, account: str) -> bool:
         """Return whether an account is Alpha's: it administers our control block, which others can only write."""
@@ -132,11 +171,10 @@ class TermContext:
             return
         stored = self.guard.store.stacks.get(stack.name)
         held = set(stored.held()) if stored else set()
-        held |= {
-            key
-            for key, seen in self.guard.cache.objects.items()
-            if stack_of(seen) == stack.name and not (is_kept(seen) or is_being_deleted(seen))
-        }
+        cache = self.guard.cache
+        for key in cache.of_stack(stack.name):
+            if (seen := cache.get(key)) is not None and not (is_kept(seen) or is_being_deleted(seen)):
+                held.add(key)
         if held:
             raise InvalidInput(
                 f"stack {stack.name} is declared without objects, but has {len(held)}, such as {min(held)}: delete its "
@@ -145,6 +183,9 @@ class TermContext:
 
     async def check_adoption(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> dict[str, dict[str, str]]:
         """Check that no object of the stack exists already as an object that is not ours, or of another owner's stack.
+
+        An object that the stack holds is looked up in the cache, where the watches show the loss of our label, too. So
+        a change of an applied stack needs no request for it.
 
         Args:
             stack: the stack.
@@ -160,7 +201,9 @@ class TermContext:
         held = stored.held() if stored else frozenset[str]()
 
         async def live(obj: K8sObject) -> K8sObject | None:
-            return await self.guard.api.get(object_key(obj))
+            key = object_key(obj)
+            known = self.guard.cache.get(key) if key in held else None
+            return await self.guard.api.get(key) if known is None else known
 
         def is_own(name: str) -> bool:
             if name == stack.name or self.owner(name) == stack.owner:

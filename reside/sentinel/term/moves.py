@@ -1,6 +1,6 @@
 """Objects that move from one stack to another one of the same owner: the first forgets them, the second adopts them.
 
-Otherwise the first would delete them, with their data, and the second create them anew. The owner declares an object in
+Otherwise the first would delete them, with their data, and the second recreate them. The owner declares an object in
 its new stack before it removes it from the old one. So a stack deletes objects only after every entry of its owner was
 read once in this term, and it looks at what these stacks declare at that moment.
 """
@@ -26,6 +26,8 @@ class Moves:
         self._context = context
         self._examined: set[str] = set()
         self._sources: dict[str, CoMap] = {}
+        self._declared: dict[str, tuple[Any, frozenset[str]]] = {}
+        """Stack → the objects in its map, when they were looked at last, and their keys."""
 
     def examined(self, stack: str) -> None:
         """Note that an attempt to read a stack has ended."""
@@ -39,6 +41,7 @@ class Moves:
     def forget(self, stack: str) -> None:
         """Note that a stack was removed."""
         self._sources.pop(stack, None)
+        self._declared.pop(stack, None)
 
     def of(self, stack: str, owner: str, leaving: Collection[str]) -> dict[str, str]:
         """Return those of the objects that leave a stack which another stack of its owner declares, and that stack.
@@ -51,9 +54,18 @@ class Moves:
         self._check_examined(stack, owner)
         found: dict[str, str] = {}
         for other, source in self._sources.items():
-            if other != stack and self._is_of(other, source, owner):
-                found |= dict.fromkeys(_keys(source.get(OBJECTS)).intersection(leaving), other)
+            taken = self._keys(other, source).intersection(leaving)
+            if taken and other != stack and self._is_of(other, source, owner):
+                found |= dict.fromkeys(taken, other)
         return found
+
+    def _keys(self, stack: str, source: CoMap) -> frozenset[str]:
+        """Return `Kind/name` of the objects that a stack's map has now; they are computed once for each value."""
+        objects = source.get(OBJECTS)
+        known = self._declared.get(stack)
+        if known is None or known[0] is not objects:
+            known = self._declared[stack] = (objects, frozenset(_keys(objects)))
+        return known[1]
 
     def _check_examined(self, stack: str, owner: str) -> None:
         desired = self._context.data.desired

@@ -7,6 +7,7 @@ an object that was not shown, nor for a later object of the same name.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,14 +21,13 @@ from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract.access import confirmed_uids
 from reside.sentinel.errors import ClusterRefused
 from reside.sentinel.store.prune_record import PruneRecord, read_record, write_record
-from reside.sentinel.term.prune_plan import WINDOW_S, PruneState, plan
+from reside.sentinel.term.prune_plan import WINDOW_S, PrunePlan, PruneState, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reside.model.stacks import K8sObject
     from reside.sentinel.term.context import TermContext
-    from reside.sentinel.term.prune_plan import PrunePlan
     from reside.sentinel.term.reader import Reader
     from reside.sentinel.term.reporter import Reporter
 
@@ -36,8 +36,10 @@ _log = structlog.get_logger(__name__)
 HELD = Gauge("reside_sentinel_prune_held_objects", "Unknown objects that wait for a confirmation of their deletion.")
 UNACCEPTED = Gauge("reside_sentinel_unaccepted_stacks", "Entries of `desired` that were not read and accepted.")
 
+_PAUSE_S: Final = 0.5
+"""Pause in seconds before a search: many changes need only one."""
 _ALL: Final = "unknown objects"
-"""The queue's only key: each pass examines all objects."""
+"""The queue's only key: each pass examines all objects that may be unknown."""
 
 
 class Pruner:
@@ -55,39 +57,60 @@ class Pruner:
         self._stacks = stacks
         self._reader = reader
         self._reporter = reporter
-        self._record = self._begin()
+        self._record = PruneRecord(established=False)
         self._queue = WorkQueue("prune", self._prune, workers=1, backoff=CONNECT_BACKOFF)
         self.wake()
+        self._suspects = set(context.guard.cache.objects)
+        """Objects that may be unknown: all at first, then those of which that has become possible."""
+        reporter.listen(self._object_released)
         self._unlisten = (
-            context.guard.cache.listen(lambda _key, _before, _live: self.wake()),
+            context.guard.cache.listen(self._object_changed),
+            context.guard.store.listen(self._object_released),
             context.data.root.on_change(lambda _: self.wake()),
             context.data.confirmed.on_change(lambda _: self.wake()),
         )
 
-    def wake(self) -> None:
-        """Queue a search for unknown objects."""
-        self._queue.add(_ALL)
+    def wake(self, after: float = _PAUSE_S) -> None:
+        """Queue a search for unknown objects, in `after` seconds."""
+        self._queue.add(_ALL, after)
 
     def close(self) -> None:
         """Unsubscribe."""
         for unlisten in self._unlisten:
             unlisten()
 
+    def _object_changed(self, key: str, _before: K8sObject | None, live: K8sObject | None) -> None:
+        """Search if an object may be unknown now; nothing becomes unknown by a change of an object of a stack."""
+        if live is not None and self._is_known(key):
+            return
+        if live is not None:
+            self._suspects.add(key)
+        self.wake()
+
+    def _object_released(self, key: str) -> None:
+        if self._context.guard.cache.get(key) is not None:
+            self._suspects.add(key)
+            self.wake()
+
     async def run(self) -> None:
         """Delete unknown objects until cancelled."""
         await self._queue.run()
 
-    def _begin(self) -> PruneRecord:
-        """Return the volume's record. A volume without one is established if it has stacks, or careful mode is on.
+    async def begin(self) -> None:
+        """Read the volume's record, before a stack is stored in this term.
 
-        Careful mode ends by a decision (the hand-over of the bootstrap), and an earlier version has left no record.
+        A volume without one is established if it has stacks, or careful mode is on. Careful mode ends by a decision
+        (the hand-over of the bootstrap), and an earlier version has left no record.
+
+        Raises:
+            NotReady: the volume can't be written now; a retry may help.
         """
         guard = self._context.guard
-        record = read_record(guard.store.prune_record)
+        record = await asyncio.to_thread(read_record, guard.store.prune_record)
         if record is None:
-            record = PruneRecord(established=bool(guard.store.stacks) or self._is_careful())
-            write_record(guard.store.prune_record, record)
-        return record
+            await self._store(PruneRecord(established=bool(guard.store.stacks) or self._is_careful()))
+        else:
+            self._record = record
 
     def _is_careful(self) -> bool:
         return self._context.data.careful or getattr(self._context.replica.settings, "careful", None) is True
@@ -103,11 +126,20 @@ class Pruner:
         if self._is_careful() or cache.is_teardown:
             self._publish((), ())
             return
-        found = plan(self._state(unaccepted))
+        found = plan(self._state(unaccepted)) if self._any_unknown() else PrunePlan()
         self._publish(tuple(each._asdict() for each in found.held), found.reasons)
         await self._delete(found)
         if not (found.confirmed or found.allowed or found.held or unaccepted or self._record.established):
-            self._store(PruneRecord(established=True))
+            await self._store(PruneRecord(established=True))
+
+    def _any_unknown(self) -> bool:
+        """Return whether a live object is in no stack; only then all of them are looked at."""
+        cache = self._context.guard.cache
+        self._suspects = {key for key in self._suspects if cache.get(key) is not None and not self._is_known(key)}
+        return bool(self._suspects)
+
+    def _is_known(self, key: str) -> bool:
+        return self._context.guard.store.holder(key) is not None or self._reporter.is_declared(key)
 
     def _is_idle(self) -> bool:
         return all(queue.idle for queue in self._stacks)
@@ -123,14 +155,14 @@ class Pruner:
             )
             before = self._record
             if unknown in found.allowed:  # counted first: a process that ends at each deletion deletes no more
-                self._store(PruneRecord(before.established, (*self._recent(), time.time())))
+                await self._store(PruneRecord(before.established, (*self._recent(), time.time())))
             try:
                 await self._context.guard.api.delete(unknown.object, uid=unknown.uid)
             except ClusterRefused:
-                self._store(before)
+                await self._store(before)
                 raise
         if found.confirmed and not found.held and not self._record.established:
-            self._store(PruneRecord(established=True))
+            await self._store(PruneRecord(established=True))
 
     def _state(self, unaccepted: frozenset[str]) -> PruneState:
         context = self._context
@@ -158,8 +190,8 @@ class Pruner:
         now = time.time()
         return tuple(at for at in self._record.deleted if abs(now - at) < WINDOW_S)
 
-    def _store(self, record: PruneRecord) -> None:
-        write_record(self._context.guard.store.prune_record, record)
+    async def _store(self, record: PruneRecord) -> None:
+        await asyncio.to_thread(write_record, self._context.guard.store.prune_record, record)
         self._record = record
 
     def _publish(self, objects: tuple[dict[str, str], ...], reasons: tuple[str, ...]) -> None:

@@ -68,6 +68,8 @@ class Reader:
         self._watched: dict[str, dict[str, Callable[[], None]]] = {}
         self._resolved: dict[str, set[tuple[str, str]]] = {}
         """Stack → (owner, map) of the secret values that the vault keeps for it, even before it is applied."""
+        self._stored: dict[str, tuple[StoredStack, set[tuple[str, str]]]] = {}
+        """Stack → as it was stored when its secret values were looked up last, and these."""
         self.readings: dict[str, Reading] = {}
         """What is to be applied, by stack."""
         self.moves = Moves(context)
@@ -106,10 +108,24 @@ class Reader:
         if reading.stack is None:
             self._forget(name)
 
+    def reassign(self, before: StoredStack, after: StoredStack) -> None:
+        """Forget what was read of a stack that gets another owner, and keep the secret values of both in the vault."""
+        self.readings.pop(before.name, None)
+        self._resolved[before.name] = _values_of(before) | _values_of(after)
+
+    def read_again(self, name: str) -> None:
+        """Queue a stack."""
+        self._changed(name)
+
     def used_values(self) -> set[tuple[str, str]]:
         """Return owner and map of every secret value that a stack references, stored or just being applied."""
-        stored = [_values_of(stack) for stack in self._context.guard.store.stacks.values()]
-        return set().union(*stored, *self._resolved.values())
+        stacks = self._context.guard.store.stacks
+        self._stored = {name: found for name, found in self._stored.items() if name in stacks}
+        for name, stored in stacks.items():
+            known = self._stored.get(name)
+            if known is None or known[0] is not stored:
+                self._stored[name] = (stored, _values_of(stored))
+        return set().union(*(values for _, values in self._stored.values()), *self._resolved.values())
 
     def close(self) -> None:
         """Unsubscribe."""
@@ -129,15 +145,14 @@ class Reader:
             return None
         if entry is None:
             if name in self._context.data.desired:
-                raise NotAllowed(
-                    f"stack {name}: no account that wrote it has a permission to declare objects: grant one"
-                )
+                raise NotAllowed(self._undeclared(name))
             return None
         source, stack = await self._context.read(name, entry)
         self._watch(name, {source.id: source})
         self.moves.read(name, source)
-        self._reporter.set_desired(stack)
-        self._context.check(stack)
+        found = self._context.review(stack)
+        self._reporter.set_desired(stack, tuple(str(each) for each in found if each.level == "advisory"))
+        self._context.check(stack, found)
         self._accepted.add(name)
         objects, values = await resolve(self._context.replica.node, self._context.guard, stack)
         self._resolved[name] = _values_of(stack)
@@ -150,7 +165,16 @@ class Reader:
             return None
         return Reading(stack, objects)
 
+    def _undeclared(self, name: str) -> str:
+        """Return why no edit of an entry is effective."""
+        owner = self._context.owner(name)
+        if owner is None:
+            return f"stack {name}: no account that wrote it has a permission to declare objects: grant one"
+        return f"stack {name} belongs to {owner}, which has not declared it: its objects stay as they are until it does"
+
     def _forget(self, name: str) -> None:
+        if self._context.data.owner(name) is not None:
+            self._context.data.owners.delete(name)
         self._watch(name, {})
         self.moves.forget(name)
         self._reporter.remove(name)

@@ -7,25 +7,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reside.common.transience import is_transient
 from reside.common.workqueue import WorkQueue
-from reside.jazz import ValueDeleted
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.errors import fault_text, judge
 from reside.sentinel.objects.identity import stack_of
 from reside.sentinel.objects.index import KeyIndex
+from reside.sentinel.term.live_maps import REPLACE_AFTER, LiveMaps, change, lately_named, load, named
 from reside.sentinel.term.pod_counts import PodCounts
-from reside.sentinel.term.reports import Fault, StackState, compose, difference, says_more
+from reside.sentinel.term.progress import Progress
+from reside.sentinel.term.reports import (
+    LIVE_S,
+    Fault,
+    StackState,
+    compose,
+    difference,
+    differs_in_pace_only,
+    shows_live,
+)
 
 if TYPE_CHECKING:
-    from reside.jazz import CoMap
+    from collections.abc import Callable, Mapping
+
     from reside.model.stacks import DesiredStack, K8sObject
     from reside.sentinel.term.context import TermContext
 
 ATTEMPTS_BEFORE_REPORT: Final = 3
 """Number of consecutive failed attempts after which a transient error is reported."""
-REPLACE_AFTER: Final = 12
-"""Number of changes of a report after which it gets a new map."""
-QUIET_S: Final = 60.0
-"""Pause between two changes of a report that differ from the ones before in times only."""
 _EARLIER: Final = 4
 """The last edits of a stack's entry in `reports` whose maps are deleted, unless they were."""
 
@@ -37,21 +43,30 @@ class Reporter:
         self._context = context
         self.desired: dict[str, DesiredStack] = {}
         """The latest desired stacks that could be read, by name."""
+        self._advice: dict[str, tuple[str, ...]] = {}
+        """Stack → its violations of advisory rules of the policy."""
         self.faults: dict[str, Fault] = {}
-        self._holders = KeyIndex()
+        self._undeclared: list[Callable[[str], None]] = []
+        self._holders = KeyIndex(self._note_undeclared)
         self._attempts: dict[str, int] = {}
-        self._written: dict[str, float] = {}
+        self._node = context.replica.node
+        self._live = LiveMaps(self._node, context.data)
+        self._paced_at: dict[str, float] = {}
+        """Stack → when drift and states were written last without another change."""
         self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         guard = context.guard
         self._pod_counts = PodCounts(guard)
+        self.progress = Progress(guard.cache, self.touch)
         self._unlisten = (
             guard.cache.listen(self._object_changed),
             guard.pods.listen(self._pods_changed),
             guard.repairer.listen(self._problem_changed),
+            guard.troubles.listen(self._problem_changed),
         )
 
     def close(self) -> None:
         """Unsubscribe."""
+        self.progress.close()
         for unlisten in self._unlisten:
             unlisten()
 
@@ -59,20 +74,33 @@ class Reporter:
         """Queue the report of a stack."""
         self.queue.add(name)
 
-    def set_desired(self, stack: DesiredStack) -> None:
-        """Note a desired stack that was read."""
+    def set_desired(self, stack: DesiredStack, advice: tuple[str, ...] = ()) -> None:
+        """Note a desired stack that was read, with its violations of advisory rules."""
         self.desired[stack.name] = stack
+        self._advice[stack.name] = advice
         self._holders.put(stack.name, stack.keys())
         self.touch(stack.name)
 
-    def fail(self, name: str, error: Exception) -> None:
-        """Report that a stack can't be applied; report a transient error only after several attempts."""
+    def fail(self, name: str, error: Exception) -> bool:
+        """Report that a stack can't be applied; report a transient error only after several attempts.
+
+        Returns:
+            whether it is reported.
+        """
         attempts = self._attempts[name] = self._attempts.get(name, 0) + 1
         if is_transient(error) and attempts < ATTEMPTS_BEFORE_REPORT:
-            return
+            return False
         failed = getattr(error, "object", None)
         self.faults[name] = Fault(fault_text(error), failed if isinstance(failed, str) else None)
         self.touch(name)
+        return True
+
+    def clear_fault(self, name: str) -> None:
+        """Note that the engine has applied a stack, which is not stored yet.
+
+        Until then its report has the revision before. So no report has both the new revision and an earlier fault.
+        """
+        self.faults.pop(name, None)
 
     def succeed(self, name: str) -> None:
         """Note that a stack is applied."""
@@ -83,6 +111,7 @@ class Reporter:
     def remove(self, name: str) -> None:
         """Note that a stack was removed."""
         self.desired.pop(name, None)
+        self._advice.pop(name, None)
         self._holders.put(name, ())
         self.faults.pop(name, None)
         self._attempts.pop(name, None)
@@ -91,6 +120,18 @@ class Reporter:
     def known(self) -> set[str]:
         """Return the names of the stacks that are desired or have a fault."""
         return {*self.desired, *self.faults}
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with each object that no desired stack contains any more."""
+        self._undeclared.append(listener)
+
+    def is_declared(self, key: str) -> bool:
+        """Return whether a desired stack contains an object."""
+        return bool(self._holders.names(key))
+
+    def _note_undeclared(self, key: str) -> None:
+        for listener in self._undeclared:
+            listener(key)
 
     def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         labelled = {stack_of(seen) for seen in (before, live) if seen is not None}
@@ -113,32 +154,43 @@ class Reporter:
     async def _write(self, name: str) -> None:
         reports = self._context.data.reports
         if not self._known(name):
-            self._written.pop(name, None)
+            self._live.forget(name)
+            self._paced_at.pop(name, None)
             if name in reports:
                 reports.delete(name)
                 await self._destroy_earlier(name)
             return
-        document = compose(await self._state(name)).document()
-        target = await self._load(reports.get(name))
-        if target is None:
-            reports.set(name, self._context.data.readers.create_map(document).id)
-            await self._destroy_earlier(name)
-            return
-        to_set, to_delete = difference(target.as_dict(), document)
+        report = compose(await self._state(name))
+        target = await load(self._node, reports.get(name))
+        present = {} if target is None else target.as_dict()
+        live = await self._live.write(name, report, present)
+        if live.late is not None:
+            self.queue.add(name, after=live.late)
+        document = self._paced(name, present, report.document()) | live.members
+        to_set, to_delete = difference(present, document)
         if not to_set and not to_delete:
             return
-        pause = self._pause_s(name, target, to_set, to_delete)
-        if pause:
-            self.queue.add(name, after=pause)
-            return
-        self._written[name] = time.monotonic()
-        if target.transaction_count >= REPLACE_AFTER:
+        if target is None or target.transaction_count >= REPLACE_AFTER or shows_live(present):
             reports.set(name, self._context.data.readers.create_map(document).id)
             await self._destroy_earlier(name)
             return
-        target.update(to_set)
-        for member in to_delete:
-            target.delete(member)
+        before = named(target)
+        change(target, to_set, to_delete)
+        if not before <= named(target):
+            await self._destroy_earlier(name)
+
+    def _paced(self, name: str, present: Mapping[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+        """Return a report's members with drift and states as it has them, if they were written in the last `LIVE_S`."""
+        fast = [key for key, value in document.items() if differs_in_pace_only(present.get(key), value)]
+        if not fast:
+            return document
+        now = time.monotonic()
+        late = self._paced_at.get(name, now - LIVE_S) + LIVE_S - now
+        if late <= 0:
+            self._paced_at[name] = now
+            return document
+        self.queue.add(name, after=late)
+        return document | {key: present[key] for key in fast}
 
     async def _state(self, name: str) -> StackState:
         """Return what a stack's report is composed from, without the objects of other stacks."""
@@ -155,32 +207,27 @@ class Reporter:
             live={key: live for key in keys if (live := guard.cache.get(key)) is not None},
             pods=pods,
             pod_problem=guard.pods.problem,
+            drift=guard.repairer.findings_of,
+            reverted=guard.repairer.reverted_of,
+            advice=self._advice.get(name, ()),
+            progress=self.progress.of(name),
+            trouble=guard.troubles.of,
         )
 
-    def _pause_s(self, name: str, target: CoMap, to_set: dict[str, Any], to_delete: list[str]) -> float:
-        """Return for how long a change of times alone waits for others; 0 if the change is written now."""
-        if to_delete or any(says_more(target.get(member), value) for member, value in to_set.items()):
-            return 0.0
-        return max(0.0, self._written.get(name, -QUIET_S) + QUIET_S - time.monotonic())
-
-    async def _load(self, report: object) -> CoMap | None:
-        """Return a report map; None if there is none yet, or the one that is named was deleted."""
-        if not isinstance(report, str):
-            return None
-        try:
-            return await self._context.replica.node.load_map(report)
-        except ValueDeleted:
-            return None
-
     async def _destroy_earlier(self, name: str) -> None:
-        """Delete the report maps of a stack that `reports` does not name any more; the sync server erases them.
+        """Delete the maps of a stack's report that it does not consist of any more; the sync server erases them.
 
         All that was ever written to a map stays in its log. So a map is replaced after `REPLACE_AFTER` changes. Of a
         process that died between the two writes, the next replacement deletes what is left.
         """
         reports = self._context.data.reports
-        earlier = {edit.value for edit in reports.history(name)[-_EARLIER:]} - {reports.get(name)}
-        for co_id in earlier:
-            found = await self._load(co_id)
-            if found is not None:
-                found.destroy()
+        present = await load(self._node, reports.get(name))
+        maps = [await load(self._node, co_id) for co_id in {edit.value for edit in reports.history(name)[-_EARLIER:]}]
+        found = [report for report in maps if report is not None]
+        for co_id in {each for report in found for each in lately_named(report)} - named(present):
+            live = await load(self._node, co_id)
+            if live is not None:
+                live.destroy()
+        for report in found:
+            if report is not present:
+                report.destroy()

@@ -44,10 +44,8 @@ async def resolve(node: Node, guard: Guard, stack: DesiredStack) -> tuple[tuple[
         return _known(found, guard, stack.owner, reference)
 
     objects = tuple(filled(obj, value_of) for obj in stack.objects)
-    for reference in all_references(stack.objects):
-        value = value_of(reference)
-        if value is not None:
-            guard.vault.put(stack.owner, reference.target, value)
+    values = {(stack.owner, each.target): value_of(each) for each in all_references(stack.objects)}
+    await guard.vault.put_aside({key: value for key, value in values.items() if value is not None})
     return objects, sources
 
 

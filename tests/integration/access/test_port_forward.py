@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_service_that_does_not_exist_is_an_error_with_what_kubectl_said(cluster: ClusterInfo) -> None:
     kubectl = Toolchain.default().find("kubectl")
     forward = PortForward(
-        cluster.kubeconfig, cluster.context, "default", "svc/nobody", 80, kubectl=kubectl, ready_seconds=3
+        cluster.kubeconfig, cluster.context, "default", "svc/nobody", 80, kubectl=kubectl, ready_seconds=8
     )
     with pytest.raises(PortForwardError, match=r'svc/nobody.*services "nobody" not found'):
         await forward.__aenter__()

@@ -105,6 +105,8 @@ class Pair:
         self.counts = counts
         self.lives: list[Life] = []
         self._screens: list[tuple[int, str]] = []
+        self._existing: dict[int, int | None] = {}
+        """Request on a screen → the replica that it updates; a finished request may be deleted."""
         self._greeter = 0
         self._answers = Answers()
         self._calls: list[tuple[Step, Life, asyncio.Task[None]]] = []
@@ -150,6 +152,8 @@ class Pair:
             if seen.value.status == "requires-approval"
         ]
         self._screens = list(dict.fromkeys(self._screens))[-12:]
+        known = self._existing | {seen.value.id: seen.value.existing_replica for seen in self._last.requests}
+        self._existing = {number: known.get(number) for number, _ in self._screens}
 
     # Steps
 
@@ -271,7 +275,7 @@ class Pair:
             error = None if task.cancelled() else task.exception()
             harmless = (ResideError, LockError, JazzError) if life in self._paused else ResideError
             if error is not None and life not in self._dead and not isinstance(error, harmless):
-                raise AssertionError(f"{step} failed") from error
+                raise AssertionError(f"{step} failed: {type(error).__name__}: {error}") from error
             self.counts[f"{step.kind}: {'done' if error is None else type(error).__name__}"] += 1
 
     async def _revive(self) -> None:
@@ -300,7 +304,10 @@ class Pair:
         """Check what the calls have promised."""
         answers = self._answers
         for number in answers.approved.keys() | answers.rejected.keys():
-            request = (await records.find_request(leader.alpha.data, number)).value
+            try:
+                request = (await records.find_request(leader.alpha.data, number)).value
+            except records.RequestGone:
+                continue
             promised = {"approved", "invalid"} if answers.approved[number] else {"rejected"}
             assert answers.approved[number] + answers.rejected[number] == 1, f"request {number} was decided twice"
             assert request.status in promised, f"request {number} is {request.status}, and was {promised}"
@@ -318,5 +325,4 @@ class Pair:
 
     def _updated(self) -> set[int]:
         """Return the replicas that an approved request has updated, which enables them."""
-        assert self._last is not None
-        return {seen.value.target_replica or 0 for seen in self._last.requests if self._answers.approved[seen.value.id]}
+        return {self._existing[number] or 0 for number, count in self._answers.approved.items() if count}

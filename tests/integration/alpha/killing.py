@@ -11,7 +11,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from integration.alpha.operations import OPERATIONS, Stage
+from integration.alpha.load_operations import LOAD_OPERATIONS
+from integration.alpha.operations import Stage
+from integration.alpha.permission_operations import PERMISSION_OPERATIONS
+from integration.alpha.replica_operations import REPLICA_OPERATIONS
 from support.alpha_lives import FLUSH, Life
 
 if TYPE_CHECKING:
@@ -155,7 +158,7 @@ async def try_everywhere(
         pauses: whether to pause at the points instead of killing.
         every: whether each suspension and resumption is a point.
     """
-    left, point = list(OPERATIONS), 0
+    left, point = [*LOAD_OPERATIONS, *REPLICA_OPERATIONS, *PERMISSION_OPERATIONS], 0
     while left:
         before = tried.total
         async with run_world() as world:

@@ -88,6 +88,37 @@ async def test_a_second_approval_before_the_first_is_carried_out_is_previewed_an
     assert [v.request for v in (await cluster.replica("greeter")).versions] == [first - 1, first, second]
 
 
+async def test_an_approval_counts_only_for_the_live_versions_that_the_preview_names(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    """Of a preview that has expired, or whose objects changed, nothing is approved: the request is previewed again."""
+    await push(servers, "greeter", 1)
+    request = await admin.settled(await admin.create("examples/greeter:v1"))
+    cluster.orders.live["Deployment/greeter-1"] = "uid generation 2"
+    cluster.sentinel.process_again()
+    await admin.preview_result(request, lambda found: "generation 2" in str(found))
+    with pytest.raises(Conflict, match="previewed again"):
+        await admin.call("approve-load-request", {"id": request.id, "revision": request.revision})
+    again = await admin.settled(request.id)
+    assert again.revision not in (None, request.revision)
+    assert "generation 2" in str(again.preview)
+    with pytest.raises(Conflict, match="another revision"):
+        await admin.call("approve-load-request", {"id": request.id, "revision": request.revision})
+    await admin.call("approve-load-request", {"id": request.id, "revision": again.revision})
+    await cluster.has_status("greeter", "running")
+
+
+async def test_a_request_that_waits_for_approval_keeps_its_preview_when_the_sentinel_replaces_its_maps(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    await push(servers, "greeter", 1)
+    request = await admin.settled(await admin.create("examples/greeter:v1"))
+    await cluster.sentinel.replace_previews()
+    await admin.preview_result(request, lambda found: found is not None)
+    await admin.call("approve-load-request", {"id": request.id, "revision": request.revision})
+    await cluster.has_status("greeter", "running")
+
+
 async def test_two_new_instances_of_one_exclusive_identity_are_approved_one_after_the_other(
     cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:

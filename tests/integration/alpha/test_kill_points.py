@@ -17,7 +17,7 @@ from support.reports import report
 if TYPE_CHECKING:
     from support.alpha_cluster import Servers
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(2400)]
 
 
 async def test_the_next_alpha_continues_wherever_one_was_killed(servers: Servers) -> None:

@@ -14,6 +14,7 @@ from support.eventually import eventually
 
 from reside.alpha import records
 from reside.alpha.app import started
+from reside.alpha.finished_requests import all_requests
 from reside.alpha.granting.control_blocks import add_expected, opened
 from reside.alpha.lookups import find
 from reside.model.constants import ALPHA_CONTRACT
@@ -172,7 +173,7 @@ async def test_the_same_spec_gives_the_same_request(cluster: AlphaCluster, serve
     spec = await admin.create_spec(image=f"{HOST}/examples/greeter:v1")
     answers = [await admin.call("create-load-request", {"wish": spec.id}) for _ in range(2)]
     assert answers[0] == answers[1]
-    assert len(cluster.alpha.data.requests.as_list()) == 1
+    assert len(await all_requests(cluster.alpha.data)) == 1
 
 
 async def test_racing_requests_get_ids_and_names_of_their_own(
@@ -316,7 +317,7 @@ async def test_two_running_alphas_lose_nothing_and_do_nothing_twice(
         for number in numbers:
             await admin.cluster_request(number, lambda r: r.version is not None)
     assert sorted(await cluster.names()) == [3, 4, 5, 6]
-    assert len(cluster.alpha.data.requests.as_list()) == len(specs)
+    assert len(await all_requests(cluster.alpha.data)) == len(specs)
 
 
 async def test_edits_of_a_removed_manager_do_not_count_but_earlier_ones_stay(

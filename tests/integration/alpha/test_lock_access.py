@@ -14,7 +14,7 @@ from support.eventually import eventually
 from reside.alpha.granting.control_blocks import opened
 from reside.alpha.lock_access import user_of
 from reside.jazz import Credentials, Node
-from reside.locks import EtcdUnavailable, LockService, UserRefused
+from reside.locks import EtcdUnavailable, LockService, LockTimeout, UserRefused
 from reside.locks.etcd import Etcd
 from reside.model.alpha_contract import MANAGE_BLOCKS
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_ID
@@ -86,9 +86,9 @@ async def locks_of(cluster: AlphaCluster, name: str, space: str | None = None) -
 async def takes_its_lock(cluster: AlphaCluster, name: str) -> bool:
     """Return whether a replica can take a lock of its own."""
     try:
-        async with locks_of(cluster, name) as locks, locks.lock("mine", wait=1):
+        async with locks_of(cluster, name) as locks, locks.lock("mine", wait=5):
             return True
-    except EtcdUnavailable:
+    except (EtcdUnavailable, LockTimeout):
         return False
 
 
@@ -99,7 +99,7 @@ async def test_a_replica_takes_its_own_locks_and_no_others(cluster: AlphaCluster
     for space, key in ((bob, "mine"), (cluster.credentials.account_id, f"transaction/{root}"), ("alpha", "x")):
         async with locks_of(cluster, "ada", space) as locks:
             with pytest.raises(EtcdUnavailable, match="permission denied"):
-                async with locks.lock(key, wait=0.5):
+                async with locks.lock(key, wait=3):
                     pytest.fail("a replica took the lock of another one")
 
 

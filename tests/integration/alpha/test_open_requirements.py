@@ -10,6 +10,7 @@ from support.alpha_cluster import HOST
 from support.eventually import eventually
 
 from reside.alpha import records
+from reside.alpha.finished_requests import all_requests
 from reside.alpha.granting.control_blocks import opened
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ async def images(servers: Servers) -> None:
 async def requested(cluster: AlphaCluster, name: str) -> list[LoadRequest]:
     """Return the requests that Alpha has made for a replica, the oldest first."""
     mine = (await cluster.replica(name)).id
-    found = [record.value for record in await records.all_requests(cluster.alpha.data)]
+    found = [record.value for record in await all_requests(cluster.alpha.data)]
     return [r for r in found if r.owner == cluster.alpha.account and r.existing_replica == mine]
 
 

@@ -9,7 +9,7 @@ import pytest
 from integration.alpha.processes import alpha_process
 from support.alpha_cluster import CODE, AlphaCluster, Servers, alpha_cluster
 
-from reside.alpha import records
+from reside.alpha.finished_requests import all_requests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ async def test_a_load_is_completed_after_alpha_is_killed(
         await cluster.has_status("plain", "running")
     assert done.version == 1
     assert await cluster.names() == {3: "plain"}
-    assert len(await records.all_requests(cluster.alpha.data)) == 1
+    assert len(await all_requests(cluster.alpha.data)) == 1
     text = log.read_text()
     assert cluster.settings().agent_secret.get_secret_value() not in text
     assert CODE not in text

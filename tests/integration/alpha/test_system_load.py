@@ -11,7 +11,8 @@ import yaml
 from support.eventually import eventually
 from support.registry import registry
 
-from reside.alpha import bootstrap, records
+from reside.alpha import bootstrap
+from reside.alpha.finished_requests import all_requests
 from reside.alpha.granting.control_blocks import opened
 from reside.model import constants
 from reside.model.errors import Conflict, LoadRefused
@@ -65,7 +66,7 @@ async def test_loading_the_system_again_changes_nothing_and_another_image_create
     images = await push_system(servers)
     await bootstrap.load_system(cluster.alpha, images)
     await bootstrap.load_system(cluster.alpha, images)
-    assert len(await records.all_requests(cluster.alpha.data)) == 3
+    assert len(await all_requests(cluster.alpha.data)) == 3
     await cluster.has_status("alpha", "running")
     newer = await push_system(servers, "newer")
     await bootstrap.load_system(cluster.alpha, newer[2:])
@@ -108,7 +109,7 @@ async def test_a_refused_load_is_retried_by_the_next_run(
             await bootstrap.load_system(cluster.alpha, images[:1])
     assert await push_system(servers, "late") == images
     await bootstrap.load_system(cluster.alpha, images[:1])
-    requests = [record.value.status for record in await records.all_requests(cluster.alpha.data)]
+    requests = [record.value.status for record in await all_requests(cluster.alpha.data)]
     assert requests == ["invalid", "invalid", "approved"]
 
 

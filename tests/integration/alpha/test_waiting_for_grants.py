@@ -51,16 +51,7 @@ def build_greeter() -> Replica:
 @asynccontextmanager
 async def running(cluster: AlphaCluster, replica: Replica, name: str, account: Credentials) -> AsyncIterator[Context]:
     """Run a loaded replica in this process."""
-    settings = ReplicaSettings(
-        replica_name=name,
-        control_block_id=(await cluster.replica(name)).control_block,
-        account_id=account.account_id,
-        agent_secret=account.agent_secret,
-        sync_server_url=cluster.servers.jazz.url,
-        etcd_hosts=(cluster.servers.etcd.url,),
-        listen_host="127.0.0.1",
-        listen_port=0,
-    )
+    settings = ReplicaSettings(**cluster.servers.members(account, (await cluster.replica(name)).control_block, name))
     async with replica.start(settings) as context:
         yield context
 
@@ -122,7 +113,7 @@ async def pending(cluster: AlphaCluster, admin: Client, permission: str) -> None
         sources = (await admin.call("explain-permission", body))["sources"]
         return [source["status"] for source in sources]
 
-    await eventually(f"{permission} to be pending", look, lambda seen: seen == ["pending"], within=30)
+    await eventually(f"{permission} to be pending", look, lambda seen: seen == ["pending"])
 
 
 async def test_a_replica_that_starts_before_its_grant_waits_for_it(
@@ -142,7 +133,7 @@ async def test_a_replica_that_starts_before_its_grant_waits_for_it(
     async def is_gone() -> bool:
         return await greeter.granted("greet") is None
 
-    await eventually("the grant to go", is_gone, within=30)
+    await eventually("the grant to go", is_gone)
 
 
 async def test_a_grant_that_does_not_come_in_time_is_an_error_with_the_cure(report: Context) -> None:
@@ -172,7 +163,7 @@ async def test_a_replica_whose_request_is_refused_gets_the_reason_now_and_later(
     async def look() -> list[str]:
         return [source["status"] for source in (await admin.call("explain-permission", body))["sources"]]
 
-    await eventually("the request", look, lambda seen: seen == ["pending"], within=30)
+    await eventually("the request", look, lambda seen: seen == ["pending"])
     await admin.call("reject-permission", body | {"reason": "the blue room is closed"})
     with pytest.raises(NotAllowed, match="room of greeter was rejected: the blue room is closed"):
         await asking

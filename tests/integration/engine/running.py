@@ -45,8 +45,12 @@ class Bench:
         return get(self.info, self.namespace, key)
 
     def leaders(self) -> list[int]:
-        """Return the process ids of the running engines, or command lines; each leads a session."""
-        return [leader(operation) for operation in self.engine._operations.values() if operation is not None]
+        """Return the process ids of the running engines, or command lines; each leads a session.
+
+        There is none if the operation has ended before the news of its progress arrived here.
+        """
+        commands = [operation._command for operation in self.engine._operations.values() if operation is not None]
+        return [_process(command) for command in commands if command is not None]
 
     def at_work(self, leader: int) -> int:
         """Return how many operations the engine `leader` runs; a running command line counts as one."""
@@ -105,7 +109,10 @@ ENGINES = ("cli", "resident")
 
 def leader(operation: Operation) -> int:
     """Return the process that runs the current command of an operation."""
-    command: Any = operation._command
+    return _process(operation._command)
+
+
+def _process(command: Any) -> int:
     process = command._engine._process if isinstance(command, EngineCommand) else command._process
     return int(process.pid)
 

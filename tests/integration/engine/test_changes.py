@@ -221,5 +221,5 @@ async def test_history_does_not_grow(bench: Bench) -> None:
     for x in "123":
         await bench.engine.apply(stack(config_map("a", x=x)))
     kept = [path for path in (bench.settings.workspace("demo") / ".pulumi").rglob("*") if path.is_file()]
-    assert {path.name for path in kept} == {"meta.yaml", "demo.json", "demo.json.bak"}
+    assert {path.name for path in kept} == {"meta.yaml", "demo.json", "demo.json.bak", "demo.json.synced"}
     assert not [path for path in (bench.settings.folder / "home").rglob("*.log") if path.is_file()]

@@ -53,7 +53,7 @@ def kill(cluster: LocalCluster, *names: str) -> None:
         pid = pids(cluster)[name]
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        eventually_sync(f"the end of {name}", partial(has_ended, pid), within=10)
+        eventually_sync(f"the end of {name}", partial(has_ended, pid), within=60)
 
 
 def test_up_serves_the_api_and_runs_controllers(cluster: LocalCluster) -> None:

@@ -68,7 +68,7 @@ async def others(store: Store) -> AsyncIterator[LockService]:
 async def test_a_lock_excludes_others_and_names_its_holder(locks: LockService, others: LockService) -> None:
     async with locks.lock("excludes"):
         with pytest.raises(LockTimeout, match="reside/excludes is held by one") as caught:
-            async with others.lock("excludes", wait=0.3):
+            async with others.lock("excludes", wait=2):
                 pytest.fail("two hold one lock")
     assert caught.value.holder == "one"
 
@@ -110,7 +110,7 @@ async def test_contenders_hold_a_lock_one_at_a_time_with_growing_revisions(
 
 
 async def test_different_keys_do_not_exclude_each_other(locks: LockService, others: LockService) -> None:
-    async with locks.lock("left") as left, others.lock("right", wait=5) as right:
+    async with locks.lock("left") as left, others.lock("right", wait=60) as right:
         assert left.revision != right.revision
 
 
@@ -139,7 +139,7 @@ async def test_an_error_in_the_block_releases_the_lock_and_reaches_the_caller(
     with pytest.raises(KeyError, match="mine"):
         async with locks.lock("erring"):
             raise KeyError("mine")
-    async with others.lock("erring", wait=1):
+    async with others.lock("erring", wait=60):
         pass
 
 
@@ -168,7 +168,7 @@ async def test_a_holder_whose_lease_ended_is_cancelled_and_its_block_ends_with_l
     locks: LockService, store: Store
 ) -> None:
     async def hold() -> None:
-        async with locks.lock("told", ttl=6) as held:
+        async with locks.lock("told", ttl=12) as held:
             await _revoke(store, held)
             await held.lost.wait()
             await asyncio.Event().wait()
@@ -255,16 +255,16 @@ async def test_the_lock_of_a_process_that_does_not_renew_its_lease_ends_with_it(
     async with store.client() as killed:
         lease = await killed.grant(2)
         assert (await killed.create("reside/not-renewed", "killed", lease)).succeeded
-    async with locks.lock("not-renewed", wait=30) as held:
+    async with locks.lock("not-renewed", wait=60) as held:
         await held.check()
 
 
 async def test_a_renewed_lease_does_not_expire(store: Store) -> None:
     async with store.client() as client:
-        lease = await client.grant(2)
+        lease = await client.grant(30)
         assert (await client.create("reside/renewed", "one", lease)).succeeded
         assert await client.keep_alive(lease, timeout=5)
-        assert await client.granted_ttl(lease) == 2
+        assert await client.granted_ttl(lease) == 30
         await client.revoke(lease)
         assert not await client.keep_alive(lease, timeout=5)
         assert await client.granted_ttl(lease) == 0

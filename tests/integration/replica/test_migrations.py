@@ -110,7 +110,7 @@ asyncio.run(replica.run(ReplicaSettings()))
         sys.executable, "-c", program, env=variables, stdout=subprocess.PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while b"in the middle" not in (line := await process.stdout.readline()):
             assert line, "the process ended"
     process.kill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.eventually import eventually
@@ -14,10 +14,13 @@ from reside.jazz import Node
 from reside.model.lookup import granted_permissions
 from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
 from reside.replica import Context, Replica
+from reside.replica.control_block import parse_permission
 from reside.replica.profile import load_profile
 from reside.testing.alpha import until
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from support.replicas import Identity
 
     from reside.jazz import CoMap, Credentials
@@ -174,8 +177,9 @@ async def test_a_revocation_counts_while_its_handler_hangs(
     await alpha_double.expect(identity, ref, GRANTED)
     async with handlers.replica().start(identity.settings, serve=False) as context:
         await until(context.rcb, lambda: context.rcb.is_granted(ref))
+        await alpha_double.until_current(identity, ref, GRANTED)
         await alpha_double.expect(identity, ref, Grant(granted=False))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await handlers.reached.wait()
         assert not context.rcb.is_granted(ref)
         assert identity.rcb.find(ref) == ControlBlockPermission(ref, Grant(granted=False), GRANTED)
@@ -189,7 +193,7 @@ async def test_changed_params_are_not_in_force_before_their_handler_has_run(
     async with handlers.replica().start(identity.settings, serve=False) as context:
         await until(context.rcb, lambda: context.rcb.is_granted(ref))
         await alpha_double.expect(identity, ref, Grant(granted=True, params={"room": "red"}))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await handlers.reached.wait()
         assert not context.rcb.is_granted(ref)
 
@@ -201,7 +205,7 @@ async def test_a_handler_that_hangs_holds_up_no_other_grantee(
     others = [PermissionRef(f"co_z{number}", GREETING, "greet") for number in range(5)]
     await alpha_double.expect(identity, ref, GRANTED)
     async with handlers.replica().start(identity.settings, serve=False):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await handlers.reached.wait()
         for other in others:
             await alpha_double.expect(identity, other, GRANTED)
@@ -224,6 +228,38 @@ async def test_a_grant_of_a_contract_that_is_no_longer_implemented_ends(
     assert "not carried out" not in capsys.readouterr().out
 
 
+async def test_a_changed_grant_is_carried_out_without_a_look_at_others_of_the_grantee(
+    alpha_double: AlphaDouble,
+    identity: Identity,
+    client: Credentials,
+    ref: PermissionRef,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refs = [ref, *(PermissionRef(ref.account, GREETING, "greet:room", str(number)) for number in range(9))]
+    for each in refs:
+        await identity.rcb.set_expected(each, GRANTED)
+        identity.rcb.set_current(each, GRANTED)
+    await alpha_double.node.flush()
+    read: list[str] = []
+
+    def recorded(key: str, members: Mapping[str, Any]) -> ControlBlockPermission | None:
+        read.append(key)
+        return parse_permission(key, members)
+
+    async with (
+        Handlers().replica().start(identity.settings, serve=False) as context,
+        Node(alpha_double.servers.jazz.url, client) as reader,
+    ):
+        await reader.login()
+        published = await _published(reader, context, client)
+        await changes_to(published, {each.key: {"room": "blue"} for each in refs})  # the pass at the start is over
+        monkeypatch.setattr("reside.replica.control_block.parse_permission", recorded)
+        await alpha_double.expect(identity, ref, Grant(granted=False))
+        await alpha_double.until_current(identity, ref, Grant(granted=False))
+        await changes_to(published, {each.key: {"room": "blue"} for each in refs[1:]})
+    assert set(read) == {ref.key}
+
+
 async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
     alpha_double: AlphaDouble, identity: Identity, client: Credentials, ref: PermissionRef
 ) -> None:
@@ -240,6 +276,8 @@ async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
                 assert (await curious.load_map(published.id)).as_dict() == {}
             await alpha_double.expect(identity, ref, Grant(granted=False))
             await changes_to(published, {})
+            await alpha_double.expect(identity, ref, GRANTED)
+            await changes_to(published, {ref.key: {"room": "blue"}})
 
 
 async def _published(reader: Node, context: Context, client: Credentials) -> CoMap:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -316,6 +316,16 @@ def resident_side(info: ClusterInfo, folder: Path, **settings: Any) -> Iterator[
         side = make_side("resident", command, info, folder)
         yield side
     assert side.locks() == []
+    assert processes_of(folder) == []
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Return the command lines of the processes that name a path in the folder: its engines and their providers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in found if f"{folder}/" in line]
 
 
 def make_side(name: str, command: PulumiCommand, info: ClusterInfo, folder: Path) -> Side:

@@ -134,6 +134,27 @@ def test_a_terminated_engine_interrupts_operations_that_do_not_end(side: Side) -
     assert side.up(side.stack_of("interrupted"), alone("done")).error is None
 
 
+@pytest.mark.soak
+def test_a_drain_ends_after_its_limit_although_an_operation_does_not(sides: Sides, tmp_path: Path) -> None:
+    """The successor serves other operations meanwhile; the lock of the ended operation is removed."""
+    with resident_side(sides.resident.info, tmp_path, max_operations=1, max_drain_seconds=1) as side:
+        for name in ("hung", "other"):
+            side.stack(name)
+        held = Held()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(side.up, side.stack_of("hung"), held)
+            assert held.middle.wait(60)
+            old = next(
+                int(path.stem) for path in (side.engine.folder / "held").glob("*.json") if "hung" in path.read_text()
+            )
+            assert side.up(side.stack_of("other"), alone("1")).error is None
+            eventually_sync("the end of the engine that drains", lambda: gone(old))
+            held.go_on.set()
+            assert running.result().error
+        assert side.up(side.stack_of("hung"), alone("done")).error is None
+        assert side.locks() == []
+
+
 def test_recycling_during_a_stream_of_operations_causes_no_error(sides: Sides, tmp_path: Path) -> None:
     pids: set[int] = set()
 

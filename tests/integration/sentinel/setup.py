@@ -65,10 +65,10 @@ class Setup:
             await node.flush()
 
     @asynccontextmanager
-    async def operator(self) -> AsyncIterator[Node]:
-        """Yield a node of an account that may confirm deletions."""
+    async def operator(self, permission: str = CONFIRM) -> AsyncIterator[Node]:
+        """Yield a node of an account with a permission of operators; by default it may confirm deletions."""
         credentials: Credentials = await self.alpha_double.account("operator")
-        ref, grant = PermissionRef(credentials.account_id, SENTINEL_CONTRACT, CONFIRM), Grant(granted=True)
+        ref, grant = PermissionRef(credentials.account_id, SENTINEL_CONTRACT, permission), Grant(granted=True)
         await self.alpha_double.expect(self.identity, ref, grant)
         await self.alpha_double.until_current(self.identity, ref, grant)
         async with Node(self.settings.sync_server_url, credentials) as node:
@@ -85,9 +85,9 @@ class Setup:
             return found
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Sentinel]:
+    async def running(self, make: Callable[[SentinelSettings], Any] = Sentinel) -> AsyncIterator[Any]:
         """Yield a Sentinel that runs while the block is open, and is stopped gracefully."""
-        sentinel = Sentinel(self.settings)
+        sentinel = make(self.settings)
         task = asyncio.create_task(sentinel.run())
         try:
             yield sentinel

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 from integration.sentinel.setup import Setup
+from integration.sentinel.webhooks import silent_webhook
+from prometheus_client import REGISTRY
 from support.eventually import eventually
+from support.live_objects import live_objects
 from support.sentinel import config_map, get, kubectl, metadata, service, workload
 
 from reside.cli.pruning import HeldObjects, confirm_deletion, open_maps
@@ -19,6 +22,11 @@ from reside.model.kinds import BY_KIND
 from reside.seed import platform
 
 pytestmark = pytest.mark.anyio
+
+
+def metric(name: str, **labels: str) -> float:
+    """Return a metric of the Sentinel in this process; 0 before its first value."""
+    return REGISTRY.get_sample_value(f"reside_sentinel_{name}", labels) or 0.0
 
 
 async def live(cluster: ClusterInfo, setup: Setup, key: str) -> dict[str, Any] | None:
@@ -37,11 +45,12 @@ def secret(name: str, target: str, stack: str = "demo") -> dict[str, Any]:
 
 
 async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInfo, setup: Setup) -> None:
-    """Create, change and delete objects of a stack; then delete the stack itself."""
+    """Create, change and delete objects of a stack; then delete the stack itself. The metrics count what happened."""
+    before = metric("apply_seconds_count")
     async with setup.running():
         alpha = await setup.alpha()
         stack = await alpha.declare("demo", workload("Deployment", "web"), service("web"), config_map("a", x="1"))
-        report = await alpha.applied(stack)
+        report = await alpha.shown(stack)
         assert report["error"] is None
         assert {key for key in report if "/" in key} == {"Deployment/web", "Service/web", "ConfigMap/a"}
         deployment = report["Deployment/web"]
@@ -50,9 +59,17 @@ async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInf
 
         changed = await alpha.declare("demo", workload("Deployment", "web", replicas=0), config_map("a", x="2"))
         await alpha.applied(changed)
-        report = await alpha.report("demo", lambda now: "Service/web" not in now)
-        assert report["Deployment/web"]["live"]["spec"]["replicas"] == 0
+        await alpha.report("demo", lambda now: "Service/web" not in now and replicas(now["Deployment/web"]) == 0)
         assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"x": "2"}
+        await eventually("the count of the deletion", lambda: metric("objects_total", kind="Service", action="delete"))
+        assert metric("apply_seconds_count") >= before + 2  # one more if the Service has not ended at once
+        assert metric("unaccepted_stacks") == metric("prune_held_objects") == 0
+        for phase in ("check", "wait", "engine", "store"):
+            assert metric("operation_phase_seconds_count", operation="apply", phase=phase) >= 2
+        assert metric("objects_total", kind="ConfigMap", action="update") >= 1
+        assert metric("lane_wait_seconds_count", queue="stack") >= 2
+        assert metric("engine_memory_bytes") > 0
+        assert metric("watch_last_event_seconds", kind="Deployment") > 0
 
         alpha.desired.delete("demo")
 
@@ -63,6 +80,12 @@ async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInf
         await eventually("the end of the stack", left, lambda found: not found)
 
 
+def replicas(reported: dict[str, Any]) -> int | None:
+    """Return the size of a reported workload; None if it is not shown live."""
+    found: int | None = reported.get("live", {}).get("spec", {}).get("replicas")
+    return found
+
+
 async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
     cluster: ClusterInfo, setup: Setup
 ) -> None:
@@ -70,17 +93,18 @@ async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
     async with setup.running():
         alpha = await setup.alpha()
         value = alpha.group.create_map({"value": "very-secret-value"})
-        report = await alpha.applied(await alpha.declare("demo", secret("web", value.id)))
+        report = await alpha.shown(await alpha.declare("demo", secret("web", value.id)))
         assert "very-secret-value" not in json.dumps(report)
         assert set(report["Secret/web"]["live"]["data"].values()) == {"***"}
         value.delete("value")
         await alpha.node.flush()
         await alpha.applied(await alpha.declare("demo", secret("web", value.id), config_map("a", x="1")))
-        text = await asyncio.to_thread(
-            kubectl, cluster, "-n", setup.namespace, "get", "secret", "web", "-o",
-            "go-template={{.data.agentSecret | base64decode}} {{.data.accountId | base64decode}}",
-        )  # fmt: skip
-        assert text == "very-secret-value co_zaccount"
+        assert await secret_value(cluster, setup, "web") == "very-secret-value"
+        assert await secret_value(cluster, setup, "web", "accountId") == "co_zaccount"
+        value.set("value", "")
+        await alpha.node.flush()
+        await alpha.applied(await alpha.declare("demo", secret("web", value.id), config_map("a", x="2")))
+        assert await secret_value(cluster, setup, "web") == ""
 
         async with setup.other("Secret") as thief:
             loot = secret("loot", value.id, "thief")
@@ -90,6 +114,47 @@ async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
             assert "no value" in refused["error"]
     files = [path for path in setup.settings.state_dir.rglob("*") if path.is_file()]
     assert not [path for path in files if b"very-secret-value" in path.read_bytes()]
+
+
+async def failures(cluster: ClusterInfo, setup: Setup) -> list[dict[str, Any]]:
+    """Return the Kubernetes events about failed applies."""
+    found = await asyncio.to_thread(live_objects, cluster, setup.namespace, "Event")
+    return [event for event in found if event["reason"] == "ApplyFailed"]
+
+
+async def secret_value(cluster: ClusterInfo, setup: Setup, name: str, member: str = "agentSecret") -> str:
+    """Return a value of a live Secret."""
+    template = f"go-template={{{{.data.{member} | base64decode}}}}"
+    return await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "get", "secret", name, "-o", template)
+
+
+async def test_removing_a_stack_keeps_the_secret_values_of_one_that_is_just_being_applied(
+    cluster: ClusterInfo, setup: Setup
+) -> None:
+    """A webhook holds up the apply. Afterwards its value is in no map any more, and its Secret is deleted by hand."""
+    async with setup.running():
+        alpha = await setup.alpha()
+        old, new = (alpha.group.create_map({"value": text}) for text in ("old-value", "new-value"))
+        await alpha.applied(await alpha.declare("old", secret("old", old.id, "old")))
+        async with silent_webhook(cluster, setup.namespace) as asked:
+            stack = await alpha.declare("new", secret("new", new.id, "new"), config_map("slow", "new", x="1"))
+            async with asyncio.timeout(60):
+                await asked.wait()
+            alpha.desired.delete("old")
+            await eventually("the end of the other stack", lambda: "old" not in alpha.reports)
+        await alpha.applied(stack)
+        new.delete("value")
+        await alpha.node.flush()
+        before = await live(cluster, setup, "Secret/new")
+        assert before is not None
+        await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "delete", "secret", "new")
+
+        async def restored() -> bool:
+            found = await live(cluster, setup, "Secret/new")
+            return found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
+
+        await eventually("another Secret", restored)
+        assert await secret_value(cluster, setup, "new") == "new-value"
 
 
 async def test_an_author_without_the_permission_is_refused(cluster: ClusterInfo, setup: Setup) -> None:
@@ -169,6 +234,9 @@ async def test_an_existing_foreign_object_is_refused_until_it_is_handed_over(
         assert "ConfigMap/a" in report["error"]
         assert "kubectl-create" in report["error"]
         assert report["ConfigMap/a"]["status"] == "error"
+        events = await eventually("the event", lambda: failures(cluster, setup), lambda found: found)
+        assert events[0]["involvedObject"]["name"] == "a"
+        assert "kubectl-create" in events[0]["message"]
         assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"mine": "yes"}
         await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "delete", "configmap", "a")
         assert (await alpha.applied(stack))["error"] is None
@@ -275,8 +343,7 @@ async def test_a_sentinel_that_lost_its_volume_deletes_what_an_operator_confirms
     (tmp_path / "new").mkdir()
     lost = replace(setup, settings=setup.settings.model_copy(update={"state_dir": tmp_path / "new"}))
     async with lost.running():
-        held = await setup.held(lambda found: found.get("objects"))
-        assert [each["object"] for each in held["objects"]] == ["ConfigMap/b"]
+        held = await setup.held(lambda found: [each["object"] for each in found.get("objects", [])] == ["ConfigMap/b"])
         assert "theirs" in held["reasons"][0]
         assert "volume was empty" in held["reasons"][1]
         async with setup.operator() as node:
@@ -288,6 +355,43 @@ async def test_a_sentinel_that_lost_its_volume_deletes_what_an_operator_confirms
         async with setup.other("ConfigMap") as other:
             with pytest.raises(NotAllowed, match="prune:confirm"):
                 await open_maps(other.node, setup.identity.credentials.account_id)
+
+
+async def test_the_next_apply_keeps_yielded_fields_and_a_rollout_restart_and_tells_what_was_added(
+    cluster: ClusterInfo, setup: Setup
+) -> None:
+    """Until another manager owns the yielded field, the declared value counts. The next apply gives it up, once."""
+
+    async def patch(manager: str, change: dict[str, Any]) -> None:
+        arguments = ("patch", "deployment", "web", "--patch", json.dumps(change), "--field-manager", manager)
+        await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, *arguments)
+
+    def manifest(replicas: int, **spec: Any) -> dict[str, Any]:
+        found = workload("Deployment", "web", replicas=replicas, **spec)
+        found["metadata"]["annotations"] = {"reside.io/yield": "spec.replicas"}
+        return found
+
+    async with setup.running():
+        alpha = await setup.alpha()
+        await alpha.applied(await alpha.declare("demo", manifest(2)))
+        await alpha.applied(await alpha.declare("demo", manifest(3)))
+        assert (await live(cluster, setup, "Deployment/web") or {})["spec"]["replicas"] == 3
+        await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "rollout", "restart", "deployment", "web")
+        await patch("autoscaler", {"spec": {"replicas": 7}})
+        await patch("injector", {"metadata": {"annotations": {"example.com/added": "1"}}})
+        report = await alpha.report("demo", lambda now: now["Deployment/web"].get("drift"))
+        assert report["Deployment/web"]["drift"] == [
+            'metadata.annotations["example.com/added"] by injector was added, and stays'
+        ]
+        for seconds in (5, 6):
+            preview = await alpha.ask(f"load-request.{seconds}.a", "demo", manifest(4, minReadySeconds=seconds))
+            (change,) = preview["changes"]
+            given_up = ["spec.replicas"] if seconds == 5 else []
+            assert change["paths"] == ["spec.minReadySeconds", *given_up]
+            await alpha.applied(await alpha.declare("demo", manifest(4, minReadySeconds=seconds)))
+            found = await live(cluster, setup, "Deployment/web") or {}
+            assert (found["spec"]["replicas"], found["spec"]["minReadySeconds"]) == (7, seconds)
+            assert "kubectl.kubernetes.io/restartedAt" in found["spec"]["template"]["metadata"]["annotations"]
 
 
 def claim(name: str, stack: str = "demo") -> dict[str, Any]:
@@ -317,8 +421,15 @@ async def test_the_role_that_the_bootstrap_creates_is_sufficient(cluster: Cluste
             lambda: live(cluster, setup, "ConfigMap/a"),
             lambda found: found is not None and found["data"] == {"x": "1"},
         )
+        await eventually("the event about it", lambda: asyncio.to_thread(repairs, cluster, setup.namespace))
         alpha.desired.delete("demo")
         await eventually("the end of the stack", lambda: "demo" not in alpha.reports)
+
+
+def repairs(cluster: ClusterInfo, namespace: str) -> list[str]:
+    """Return the messages of the events about repairs."""
+    found = live_objects(cluster, namespace, "Event")
+    return [event["message"] for event in found if event["reason"] == "Reverted"]
 
 
 async def _kubeconfig(cluster: ClusterInfo, setup: Setup) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from support.sentinel import (
 )
 
 from reside.local import ClusterInfo
-from reside.model.constants import MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION, STACK_LABEL
+from reside.model.kinds import BY_KIND
 from reside.model.stacks import DesiredStack
+from reside.sentinel.guard.api import KubernetesApi, connect
 from reside.sentinel.guard.guard import Guard, run_guard
 from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
@@ -212,7 +215,7 @@ async def test_a_secret_is_restored_with_its_value_from_the_vault(
     }
     store(tmp_path, secret)
     chosen = settings(cluster, namespace, tmp_path)
-    Vault(chosen.guard.vault_file, chosen.engine_passphrase).put(OWNER, "co_zvalue", "very-secret-value")
+    Vault(chosen.guard.vault_dir, chosen.engine_passphrase).put(OWNER, "co_zvalue", "very-secret-value")
     async with run_guard(chosen.guard) as guard:
         leading(guard)
         await cached(guard, "the Secret", lambda objects: "Secret/web" in objects)
@@ -257,3 +260,59 @@ async def test_a_follower_changes_nothing(cluster: ClusterInfo, namespace: str, 
         await cached(
             guard, "the repair", lambda objects: objects.get("ConfigMap/settings", {}).get("data") == {"a": "1"}
         )
+
+
+async def test_a_restarted_leader_sends_only_what_is_not_right(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    apply = KubernetesApi.apply
+
+    async def counted(self: KubernetesApi, obj: dict[str, Any]) -> dict[str, Any]:
+        sent.append(f"{obj['kind']}/{obj['metadata']['name']}")
+        return await apply(self, obj)
+
+    monkeypatch.setattr(KubernetesApi, "apply", counted)
+    store(tmp_path, config_map("a"), config_map("b"), service("web"), workload("Deployment", "web"))
+    chosen = settings(cluster, namespace, tmp_path).guard
+    for expected in (["ConfigMap/a", "ConfigMap/b", "Deployment/web", "Service/web"], [], ["ConfigMap/b"]):
+        sent.clear()
+        async with run_guard(chosen) as guard:
+            leading(guard)
+            await cached(guard, "the objects", lambda objects: len(objects) == 4)
+            await guard.repairer.settled()
+            assert sorted(set(sent)) == expected
+            await guard.repairer.verified.queue.wait_idle()
+        if not expected:
+            await shell(
+                kubectl, cluster, "-n", namespace, "label", "--overwrite", "configmap", "b", f"{STACK_LABEL}=else"
+            )
+
+
+@pytest.mark.soak
+async def test_a_watch_of_a_quiet_kind_gets_bookmarks_and_resumes_from_them(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path
+) -> None:
+    """The version of its list would be too old some minutes later, and all objects would be listed again.
+
+    The API server sends the first one after a minute.
+    """
+    chosen, kind = settings(cluster, namespace, tmp_path), BY_KIND["ConfigMap"]
+    async with connect(namespace, chosen.kubeconfig, chosen.kube_context) as api, asyncio.timeout(150):
+        await shell(kubectl, cluster, "-n", namespace, "create", "configmap", "ours")
+        await shell(
+            kubectl, cluster, "-n", namespace, "label", "configmap", "ours", f"{MANAGED_BY_LABEL}={FIELD_MANAGER}"
+        )
+        objects, version = await api.list_all(kind)
+        assert [live["metadata"]["name"] for live in objects] == ["ours"]
+        await shell(kubectl, cluster, "-n", namespace, "create", "configmap", "foreign")
+        async with aclosing(api.watch(kind, version)) as events:
+            event, shown = await anext(events)
+        assert event == "BOOKMARK"
+        later = shown["metadata"]["resourceVersion"]
+        assert int(later) > int(version)
+        async with aclosing(api.watch(kind, later)) as events:
+            waiting = asyncio.ensure_future(anext(events))
+            await shell(kubectl, cluster, "-n", namespace, "delete", "configmap", "ours")
+            event, gone = await waiting
+        assert (event, gone["metadata"]["name"]) == ("DELETED", "ours")

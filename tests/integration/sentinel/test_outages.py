@@ -1,28 +1,28 @@
 """Without Jazz or etcd, killed, stopped, or with a second one, the Sentinel loses and duplicates nothing."""
 
 import asyncio
-import os
 import signal
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from integration.sentinel.processes import process
 from integration.sentinel.setup import Setup
 from support.declarer import Declarer
 from support.eventually import eventually
 from support.replicas import Servers, run_servers
+from support.reports import report
 from support.sentinel import config_map, get, kubectl, service, workload
 
 from reside.local import ClusterInfo
+from reside.locks.etcd import Etcd, decode, encode
 from reside.model.constants import PLATFORM_STACK
+from reside.sentinel.app import LEADER_KEY, Sentinel
 from reside.sentinel.settings import SentinelSettings
 
 pytestmark = pytest.mark.anyio
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -47,29 +47,6 @@ async def restored(cluster: ClusterInfo, setup: Setup, key: str) -> None:
     kind, _, name = key.partition("/")
     await shell(kubectl, cluster, "-n", setup.namespace, "delete", kind, name, "--wait=false")
     await eventually(f"another {key}", lambda: uid(cluster, setup, key), lambda now: now not in (None, before))
-
-
-@asynccontextmanager
-async def process(chosen: SentinelSettings) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Yield the Sentinel as its pod runs it; its log goes to its state folder."""
-    values = {
-        name: value.get_secret_value() if hasattr(value, "get_secret_value") else value
-        for name, value in chosen
-        if value is not None
-    }
-    values["etcd_hosts"] = ",".join(chosen.etcd_hosts)
-    environment = {f"RESIDE_{name.upper()}": str(value) for name, value in values.items()}
-    log = chosen.state_dir.with_suffix(".log")
-    with log.open("ab") as out:
-        started = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "reside.sentinel", cwd=ROOT, env={**os.environ, **environment}, stdout=out, stderr=out
-        )
-    try:
-        yield started
-    finally:
-        if started.returncode is None:
-            started.kill()
-            await started.wait()
 
 
 def platform() -> list[dict[str, Any]]:
@@ -124,6 +101,8 @@ async def test_an_apply_is_completed_after_a_kill(cluster: ClusterInfo, setup: S
         name = (await eventually("the first object", begun, within=60))[0].rpartition("/")[2]
         first.send_signal(signal.SIGKILL)
         await first.wait()
+    for lease in await leases(setup):  # they end by themselves after 30 s: the follower below waits for that
+        await _etcd(setup, "/v3/lease/revoke", {"ID": lease})
     before = await uid(cluster, setup, f"ConfigMap/{name}")
     async with process(setup.settings):
         assert (await alpha.applied(stack))["error"] is None
@@ -132,31 +111,78 @@ async def test_an_apply_is_completed_after_a_kill(cluster: ClusterInfo, setup: S
         assert await uid(cluster, setup, f"{manifest['kind']}/{manifest['metadata']['name']}")
 
 
-async def test_a_stop_completes_the_apply_reports_and_releases_the_lease(cluster: ClusterInfo, setup: Setup) -> None:
-    """SIGTERM in the middle of an apply: exit code 0, and the next one need not wait for the lease to expire."""
+async def test_a_stop_completes_the_apply_reports_and_gives_the_lease_back(cluster: ClusterInfo, setup: Setup) -> None:
+    """SIGTERM in the middle of an apply: exit code 0, and etcd has neither the leader's key nor its lease any more."""
     async with process(setup.settings) as first:
         alpha = await _when_published(setup)
         stack = await alpha.declare("demo", *[config_map(f"part-{number}", x="1") for number in range(8)])
         await alpha.report("demo", lambda now: now.get("ConfigMap/part-0", {}).get("status") == "requested")
+        lease = await leader_lease(setup)
+        assert lease is not None
+        assert lease in await leases(setup)
         first.send_signal(signal.SIGTERM)
         assert await first.wait() == 0
+    assert await leader_lease(setup) is None
+    assert lease not in await leases(setup)
     async with process(setup.settings):
         assert (await alpha.applied(stack))["error"] is None
 
 
-async def test_two_running_sentinels_lead_one_after_the_other(cluster: ClusterInfo, setup: Setup) -> None:
-    """The second one, on the same volume, is not ready while the first one leads, and takes over when that stops."""
-    second = replace_settings(setup)
-    async with second.running():
-        alpha = await setup.alpha()
+class Follower(Sentinel):
+    """Tells when it waits for the lease."""
+
+    def __init__(self, settings: SentinelSettings) -> None:
+        super().__init__(settings)
+        self.waits = asyncio.Event()
+
+    async def _wait_for_term(self, *arguments: Any) -> None:
+        self.waits.set()
+        await super()._wait_for_term(*arguments)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_waiting_follower_takes_over(cluster: ClusterInfo, setup: Setup, how: signal.Signals) -> None:
+    """Two on one volume: the second one does not lead while the first one does, and leads after its stop or death."""
+    async with process(setup.settings) as first:
+        alpha = await _when_published(setup)
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
-        async with setup.running() as waiting:
+        held = await leader_lease(setup)
+        async with replace_settings(setup).running(Follower) as waiting:
+            async with asyncio.timeout(60):
+                await waiting.waits.wait()
             await alpha.applied(await alpha.declare("demo", config_map("a", x="2")))
             await restored(cluster, setup, "ConfigMap/a")
             assert waiting._term is None
-    async with setup.running():
-        await alpha.applied(await alpha.declare("demo", config_map("a", x="3")))
-        await restored(cluster, setup, "ConfigMap/a")
+            assert await leader_lease(setup) == held
+            began = time.monotonic()
+            first.send_signal(how)
+            await first.wait()
+            stack = await alpha.declare("demo", config_map("a", x="3"))
+            await eventually("that the follower leads", lambda: waiting._term, within=60)
+            report(f"after {how.name} the waiting Sentinel leads within {time.monotonic() - began:.1f} s")
+            await alpha.applied(stack)
+            await restored(cluster, setup, "ConfigMap/a")
+            assert await leader_lease(setup) not in {None, held}
+
+
+async def leader_lease(setup: Setup) -> int | None:
+    """Return the lease of the leader's key in etcd; None if nobody leads."""
+    found = await _etcd(setup, "/v3/kv/range", {"key": encode("\0"), "range_end": encode("\0"), "keys_only": True})
+    keys = {decode(entry["key"]): int(entry["lease"]) for entry in found.get("kvs", []) if "lease" in entry}
+    return next((lease for key, lease in keys.items() if key.endswith(f"/{LEADER_KEY}")), None)
+
+
+async def leases(setup: Setup) -> set[int]:
+    """Return all leases of etcd."""
+    return {int(lease["ID"]) for lease in (await _etcd(setup, "/v3/lease/leases", {})).get("leases", [])}
+
+
+async def _etcd(setup: Setup, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    client = Etcd(setup.settings.etcd_hosts)
+    try:
+        return await client.gateway.post(path, body)
+    finally:
+        await client.aclose()
 
 
 async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(cluster: ClusterInfo, setup: Setup) -> None:

@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
 from integration.sentinel.setup import Setup
+from support.declarer import Declarer
+from support.poison import poisoned
+from support.reports import report
 from support.sentinel import config_map, metadata
 
 from reside.model.constants import SECRET_REFERENCES_ANNOTATION, TEARDOWN_MARKER
@@ -37,6 +41,7 @@ def hostile(account: str) -> dict[str, dict[str, Any]]:
         "large": members("large", config_map("large", x="x" * 1024 * 1024)),
         "many": members("many", *[config_map(f"many-{number}") for number in range(501)]),
         "huge-number": members("huge-number", {**config_map("huge-number"), "data": {"x": 10**30}}),
+        "mixed": members("mixed", {**config_map("mixed"), "data": {"x": [None, "a"]}}),
         "teardown": members("teardown", config_map(marker)),
         HALF: members(HALF, config_map("name")),
     }
@@ -56,7 +61,8 @@ async def test_no_declaration_stops_the_others(setup: Setup) -> None:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata("s", "secret", **references)}
         await alpha.declare("secret", secret)
         assert (await alpha.applied(await alpha.declare("good", config_map("good", "good", x="1"))))["error"] is None
-        for name in ("half", "deep", "large", "many", "huge-number", "teardown", "entry-0", "entry-2", "secret"):
+        refused = ("half", "deep", "large", "many", "huge-number", "mixed", "teardown", "entry-0", "entry-2", "secret")
+        for name in refused:
             assert (await alpha.report(name, lambda now: now.get("error")))["error"]
         preview = await alpha.ask("good", "good", config_map("good", "good", x="2"))
         assert (preview["error"], preview["violations"]) == (None, [])
@@ -65,3 +71,43 @@ async def test_no_declaration_stops_the_others(setup: Setup) -> None:
         del sentinel
     async with asyncio.timeout(120), setup.running():
         assert await alpha.applied(await alpha.declare("good", config_map("good", "good", x="3")))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("count", [150, 10_000])
+async def test_generated_declarations_delay_no_good_ones(setup: Setup, count: int) -> None:
+    """Ten good stacks are applied among them, changed while they are tried again, and applied after a restart."""
+    async with setup.running() as sentinel:
+        alpha = await setup.alpha()
+        documents = poisoned(alpha.node.account_id, count)
+        names = list(documents)
+        for begin in range(0, len(names), 500):
+            maps = {name: alpha.group.create_map(documents[name]).id for name in names[begin : begin + 500]}
+            alpha.desired.update(maps)
+            if begin % 1000 == 0:
+                await alpha.declare(f"good-{begin // 1000}", config_map(f"good-{begin // 1000}", x="1"))
+        for value, when in (("1", "while all are read for the first time"), ("2", "while some are tried again")):
+            seconds = [await _until_applied(alpha, f"good-{number}", value) for number in range(10)]
+            report(
+                f"{count} generated declarations: a good one takes {min(seconds):.2f} to {max(seconds):.2f} s {when}"
+            )
+        assert sentinel._term is not None
+        failed = [name for name in names if await _is_refused(alpha, name)]
+        report(f"{len(failed)} of them are reported with an error")
+    async with setup.running():
+        assert await alpha.applied(await alpha.declare("good-0", config_map("good-0", "good-0", x="3")))
+
+
+async def _until_applied(alpha: Declarer, name: str, value: str) -> float:
+    """Declare a good stack, and return the seconds until it is applied; what was declared before is read first."""
+    began = time.monotonic()
+    stack = await alpha.declare(name, config_map(name, name, x=value))
+    done = await alpha.report(name, lambda now: now.get("revision") == stack.revision, seconds=1200)
+    assert done["error"] is None
+    return time.monotonic() - began
+
+
+async def _is_refused(alpha: Declarer, name: str) -> bool:
+    found = alpha.reports.get(name)
+    return isinstance(found, str) and bool((await alpha.node.load_map(found)).get("error"))

@@ -179,9 +179,9 @@ async def test_waiting_and_refused_content_is_shown(jazz: JazzServer, nodes: Nod
     node = await nodes("owner")
     a_map = node.create_group().create_map({"x": 1})
     core = node._host.store.core(a_map.id)
-    core.rejected["co_zA_session_zS"] = Rejection(1, "its signature does not verify")
+    core.rejected = {"co_zA_session_zS": Rejection(1, "its signature does not verify")}
     log = core.log(next(iter(core.sessions)))
-    core.deferred["co_zB"] = {(log.session, 0): Batch(log.session, 0, log.transactions, "")}
+    core.deferred = {"co_zB": {(log.session, 0): Batch(log.session, 0, log.transactions, "")}}
     core.skipped = Skipped(1, frozenset(), {"co_zC": {SessionId("co_zC_session_zS"): 2}})
     report = await inspect_value(node, a_map.id)
     assert report.notes == (

@@ -231,7 +231,7 @@ async def _create_invite(node: SwitchedNode, *, group: str, role: Any) -> str:
 
 
 async def _accept_invite(node: SwitchedNode, *, group: CoId, secret: str) -> None:
-    await node.accept_invite(Invite(group, secret), timeout=5)
+    await node.accept_invite(Invite(group, secret), timeout=60)
 
 
 _PYTHON: dict[str, Callable[..., Awaitable[Any]]] = {

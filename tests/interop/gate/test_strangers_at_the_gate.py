@@ -209,7 +209,7 @@ async def test_the_holder_of_an_invite_cannot_block_a_group(jazz: JazzServer, no
         session = who.session()
         await who.write(group.id, [trusting([set_key(ABSENT, "writer")])], session=session)
         await group.add_member(member.account_id, "writer")
-        await owner.flush(timeout=10)
+        await owner.flush(timeout=60)
         assert session in await who.reported(group.id)
     (await member.load_map(value.id)).set("x", 2)
     await until(value, {"x": 2})

@@ -166,6 +166,7 @@ async def test_a_write_after_the_removal_does_not_count_and_a_back_dated_one_doe
     await js("transact", actor="js", id=value.id, changes=dated, madeAt=min(before, removed_at - 1), **key)
     await until(value, {"x": 1, "dated": True})
     assert [refusal is None for _, _, refusal in value.refusals()] == [True, False, True]
+    await js("untilRole", actor="js", group=group.id, account=member, role=None)
     verdicts = await js("verdicts", actor="js", id=value.id)
     assert {tuple(verdict) for verdict in verdicts} == await _verdicts(value)
 

@@ -165,6 +165,11 @@ const operations = {
     await actors.get(actor).node.gracefulShutdown();
     actors.delete(actor);
   },
+  // Ends all actors.
+  async forget() {
+    for (const { node } of actors.values()) await node.gracefulShutdown();
+    actors.clear();
+  },
   // Whether an actor has a value, with its dependencies.
   has: ({ actor, id }) => has(actor, id),
   // How many transactions of each session actors have, for each value.

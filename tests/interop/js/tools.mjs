@@ -125,6 +125,11 @@ serve({
     return { account: account?.$jazz.id ?? null, error: error?.message ?? null };
   },
   ...valueOperations((actor) => workers.get(actor).worker),
+  // Ends all actors.
+  async forget() {
+    for (const { worker } of workers.values()) await worker.$jazz.localNode.gracefulShutdown();
+    workers.clear();
+  },
   async flush({ actor }) {
     await workers.get(actor).worker.$jazz.waitForAllCoValuesSync({ timeout: 20_000 });
   },

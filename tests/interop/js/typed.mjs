@@ -115,6 +115,11 @@ serve({
       meta: transactions.map((transaction) => transaction.meta ?? null),
     };
   },
+  // Ends all actors.
+  async forget() {
+    for (const { worker } of workers.values()) await worker.$jazz.localNode.gracefulShutdown();
+    workers.clear();
+  },
   async flush({ actor }) {
     await workers.get(actor).worker.$jazz.waitForAllCoValuesSync({ timeout: 20_000 });
   },

@@ -19,7 +19,7 @@ from reside.jazz.wire.random_ids import new_session_tail
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-_WITHIN_S = 20.0
+_WITHIN_S = 60.0
 _SIGNED = ("changes", "encryptedChanges", "keyUsed", "madeAt", "meta", "privacy")
 
 

@@ -112,7 +112,7 @@ class Setup:
     async def check(self) -> None:
         """Check that the owner can write, and that all readers see it, and nothing else."""
         self.value.set("x", number := next(self._numbers))
-        await self._owner.flush(timeout=10)
+        await self._owner.flush(timeout=60)
         await until(self._theirs, {"x": number})
         await self._js("until", actor="reader", id=self.value.id, expected={"x": number})
         assert self.group.members() == self._members
@@ -126,14 +126,14 @@ class Setup:
         for policy in (None, CAREFUL):
             async with Node(self.url, Credentials.generate(), policy=policy) as reader:
                 await reader.register("reader")
-                assert content(await reader.load_map(self.value.id, timeout=10)) == {"x": number}
-                assert (await reader.load_group(self.group.id, timeout=10)).members() == self._members
-                account = await reader.load_account(self._owner.account_id, timeout=10)
+                assert content(await reader.load_map(self.value.id, timeout=60)) == {"x": number}
+                assert (await reader.load_group(self.group.id, timeout=60)).members() == self._members
+                account = await reader.load_account(self._owner.account_id, timeout=60)
                 assert account.profile_id == self._owner.account.profile_id
         await self._check_javascript(number)
         async with Node(self.url, self._credentials) as again:
             await again.login()
-            assert content(await again.load_map(self.value.id, timeout=10)) == {"x": number}
+            assert content(await again.load_map(self.value.id, timeout=60)) == {"x": number}
 
     async def _check_javascript(self, number: int) -> None:
         """Check a fresh JavaScript reader; what can hurt it in open mode is counted, and then everything is renewed."""

@@ -112,11 +112,11 @@ async def _check_writes(group: Group, value: CoMap, number: int, nodes: Nodes) -
     await group.add_member(newcomer.account_id, "writer")
     value.set("x", number)
     for written in (value, group):
-        await written.uploaded(timeout=10)
-    theirs = await newcomer.load_map(value.id, timeout=10)
+        await written.uploaded(timeout=60)
+    theirs = await newcomer.load_map(value.id, timeout=60)
     await until(theirs, {"x": number})
     theirs.set("x", -number)
-    await newcomer.flush(timeout=10)
+    await newcomer.flush(timeout=60)
     await until(value, {"x": -number})
 
 

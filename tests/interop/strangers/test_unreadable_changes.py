@@ -44,10 +44,10 @@ async def test_javascript_clients_go_on_reading(
         await who.write(attacked, [trusting(UNREADABLE[kind])], session=session)
         assert session not in await who.sessions(attacked)
     value.set("x", 2)
-    await owner.flush(timeout=10)
+    await owner.flush(timeout=60)
     await js("until", actor="connected", id=value.id, expected={"x": 2})
     await js("create", actor="fresh", url=jazz.url, name="fresh")
     assert await js("load", actor="fresh", id=value.id) == {"x": 2}
     reader = await nodes("reader")
-    await until(await reader.load_map(value.id, timeout=10), {"x": 2})
-    assert content(await (await nodes("another")).load_map(value.id, timeout=10)) == {"x": 2}
+    await until(await reader.load_map(value.id, timeout=60), {"x": 2})
+    assert content(await (await nodes("another")).load_map(value.id, timeout=60)) == {"x": 2}

@@ -1,11 +1,12 @@
 """The typed layer and the schemas of jazz-tools (`co.map`, `co.list`, `z.date` …): each reads what the other wrote."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from interop.javascript import JavaScript, javascript
+from interop.javascript import Driver, JavaScript
 from interop.typed.models import Cat, Dog, Home, Names, Note, Page, Project, Settings, Task, Theme
 from support.jazz_nodes import Nodes
 from support.jazz_server import JazzServer
@@ -20,11 +21,18 @@ DUE_JS = {"$date": "2026-11-21T10:15:59.510Z"}
 WHOLE = {"tasks": {"$each": {"note": True, "project": True}}, "labels": True, "events": True, "days": True}
 
 
-@pytest.fixture
-async def tools() -> AsyncIterator[JavaScript]:
+@pytest.fixture(scope="module")
+def typed_driver() -> Iterator[Driver]:
     """Yield the driver of jazz-tools' schemas."""
-    async with javascript("typed.mjs") as driver:
+    with closing(Driver("typed.mjs")) as driver:
         yield driver
+
+
+@pytest.fixture
+async def tools(typed_driver: Driver) -> AsyncIterator[JavaScript]:
+    """Yield a client of jazz-tools' schemas without actors."""
+    async with typed_driver.lent() as client:
+        yield client
 
 
 @pytest.fixture

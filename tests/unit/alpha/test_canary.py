@@ -25,7 +25,7 @@ from reside.model.entities import (
     Requirement,
 )
 from reside.model.errors import LoadRefused
-from reside.model.stacks import ObjectReport, StackReport
+from reside.model.reports import ObjectReport, StackReport
 
 if TYPE_CHECKING:
     from reside.model.entities import Replica

@@ -54,6 +54,10 @@ def test_a_version_that_was_healthy_has_no_deadline_any_more() -> None:
     assert (later.status, later.reason, later.starting_since) == ("starting", "CrashLoopBackOff: exit code 1", None)
 
 
+def test_a_version_that_is_first_seen_ready_when_it_is_replaced_already_was_healthy() -> None:
+    assert judged(new(), "running-outdated", 1).was_healthy
+
+
 def test_a_version_that_should_not_run_has_no_deadline() -> None:
     seen = judged(new(), "starting", 1)
     stopped = judged(seen, "stopped", 2, should_run=False, problem="irrelevant")

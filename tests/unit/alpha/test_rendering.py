@@ -126,7 +126,10 @@ def test_pods_are_unprivileged_and_without_service_links_or_api_token(kind: str)
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
     context = spec["containers"][0]["securityContext"]
-    assert context == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert context["allowPrivilegeEscalation"] is False
+    assert context["capabilities"] == {"drop": ["ALL"]}
+    assert context["readOnlyRootFilesystem"] is True
+    assert {mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]} == {"/tmp"}  # noqa: S108
     assert spec["containers"][0]["resources"]["requests"].keys() == {"cpu", "memory"}
 
 
@@ -183,13 +186,44 @@ def test_the_sentinel_has_its_account_its_volume_and_its_passphrase() -> None:
     spec = pod(objects, "Deployment/kubernetes-sentinel-1")
     assert spec["serviceAccountName"] == "kubernetes-sentinel"
     assert spec["automountServiceAccountToken"] is True
-    assert spec["volumes"][0]["persistentVolumeClaim"] == {"claimName": "kubernetes-sentinel"}
-    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/var/lib/reside"
+    assert spec["volumes"][1]["persistentVolumeClaim"] == {"claimName": "kubernetes-sentinel"}
+    assert spec["containers"][0]["volumeMounts"][1]["mountPath"] == "/var/lib/reside"
     found = environment(objects, "Deployment/kubernetes-sentinel-1")
     assert found["RESIDE_STATE_DIR"] == "/var/lib/reside"
     assert found["RESIDE_ENGINE_PASSPHRASE"] == {
         "secretKeyRef": {"name": "kubernetes-sentinel-engine", "key": "passphrase"}
     }
+
+
+def test_the_sentinel_gets_its_backend_and_credentials_only_if_the_cluster_has_a_store() -> None:
+    sentinel = replica("unknown", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
+    settings = {"state_backend": "s3://states/a?region=x", "secrets_provider": "awskms://alias/reside?region=x"}
+    stored = CLUSTER.model_copy(update=settings)
+    key = "Deployment/kubernetes-sentinel-1"
+    objects = rendered(sentinel, stored)
+    found = environment(objects, key)
+    assert found["RESIDE_STATE_BACKEND"] == settings["state_backend"]
+    assert found["RESIDE_SECRETS_PROVIDER"] == settings["secrets_provider"]
+    secret = [{"secretRef": {"name": "kubernetes-sentinel-store", "optional": True}}]
+    assert pod(objects, key)["containers"][0]["envFrom"] == secret
+    back = CLUSTER.model_copy(update={"state_backend": "volume"})
+    assert pod(rendered(sentinel, back), key)["containers"][0]["envFrom"] == secret
+    assert "envFrom" not in pod(rendered(sentinel, CLUSTER), key)["containers"][0]
+    assert "envFrom" not in pod(rendered(replica("unknown"), stored), "Deployment/greeter-1")["containers"][0]
+
+
+def test_all_versions_of_the_sentinel_run_on_the_node_of_their_volume() -> None:
+    sentinel = replica("running-outdated", "starting", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
+    objects = rendered(sentinel, CLUSTER)
+    for version in (1, 2):
+        deployment = objects[f"Deployment/kubernetes-sentinel-{version}"]
+        assert deployment["spec"]["replicas"] == 1, "both run during an update"
+        affinity = pod(objects, f"Deployment/kubernetes-sentinel-{version}")["affinity"]
+        (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert term["topologyKey"] == "kubernetes.io/hostname"
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        assert term["labelSelector"]["matchLabels"].items() <= labels.items(), "the first pod attracts itself"
+    assert "affinity" not in pod(rendered(replica("unknown"), CLUSTER), "Deployment/greeter-1")
 
 
 @pytest.mark.parametrize("identity", [GREETER, constants.ALPHA_IDENTITY, constants.SENTINEL_IDENTITY])
@@ -199,7 +233,16 @@ def test_rendered_objects_obey_the_policy(identity: str, kind: str) -> None:
     subject = replica("running-outdated", "starting", kind=kind, identity=identity, name=name)
     stack = render(subject, DOMAIN, owner=OWNER, serving={GREETING})
     context = rules.Context(CLUSTER.namespace, stack=stack.name, trusted=True)
-    assert list(rules.check(stack.objects, context)) == []
+    assert {found.rule for found in rules.review(stack.objects, context)} <= {"network-policies"}
+
+
+def test_the_sentinel_gets_the_policy_of_the_cluster() -> None:
+    subject = replica("running", identity=constants.SENTINEL_IDENTITY, name=constants.SENTINEL_NAME)
+    policy = {"levels": {"read-only-root": "mandatory"}}
+    key = f"Deployment/{constants.SENTINEL_NAME}-1"
+    found = environment(rendered(subject, CLUSTER.model_copy(update={"policy": policy})), key)
+    assert found["RESIDE_POLICY"] == '{"levels": {"read-only-root": "mandatory"}}'
+    assert "RESIDE_POLICY" not in environment(rendered(subject, CLUSTER), key)
 
 
 def test_a_job_has_few_retries_and_no_restarts_in_place() -> None:

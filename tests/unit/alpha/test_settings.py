@@ -58,11 +58,17 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         namespace="reside",
         domain="example.org",
         cluster_issuer="letsencrypt",
+        state_backend="s3://states/reside?region=x",
+        secrets_provider="awskms://alias/reside",
         default_placement_group="shared",
         registry_mirrors={"registry.reside.internal": "10.0.0.1:5000"},
         allowed_registries=("registry.reside.internal", "ghcr.io"),
         request_expiry_hours=2.5,
+        request_history=25,
         traces_endpoint="http://collector:4318",
+        network_policies="full",
+        ingress_namespace="ingress-nginx",
+        policy={"levels": {"read-only-root": "mandatory"}},
     )
     assert all(getattr(cluster, member) for member in ClusterSettings.model_fields)
     assert list(cluster_env(cluster)) == [
@@ -72,7 +78,13 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         "RESIDE_REGISTRY_MIRRORS",
         "RESIDE_ALLOWED_REGISTRIES",
         "RESIDE_REQUEST_EXPIRY_HOURS",
+        "RESIDE_REQUEST_HISTORY",
         "RESIDE_TRACES_ENDPOINT",
+        "RESIDE_NETWORK_POLICIES",
+        "RESIDE_INGRESS_NAMESPACE",
+        "RESIDE_STATE_BACKEND",
+        "RESIDE_SECRETS_PROVIDER",
+        "RESIDE_POLICY",
     ]
     assert read(monkeypatch, **cluster_env(cluster)).cluster() == cluster
 

@@ -9,10 +9,11 @@ from unit.alpha.entities import CLUSTER, OWNER, replica
 from reside.alpha.stacks.render import render
 from reside.alpha.status import changed_versions, newly_starting
 from reside.model.constants import SEED_IDENTITY
-from reside.model.stacks import DesiredStack, ObjectReport, StackReport
+from reside.model.reports import ObjectReport, StackReport
 
 if TYPE_CHECKING:
     from reside.model.entities import Replica
+    from reside.model.stacks import DesiredStack
 
 
 def deployment(replicas: int, *, pods: int = 0, ready: int = 0, available: bool = False) -> ObjectReport:

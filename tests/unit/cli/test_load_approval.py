@@ -196,17 +196,32 @@ async def test_approving_ends_after_repeatedly_lost_responses() -> None:
 
 
 class Client:
-    """A session, its node and a group of it; Alpha's first response is lost."""
+    """A session, its node, account and group; Alpha's first response is lost."""
 
     alpha = "co_zAlpha"
 
     def __init__(self) -> None:
-        self.node = self
+        self.node = self.account = self
         self.id = "co_zSpec"
         self.specs: list[str] = []
+        self.private: dict[str, dict[str, str]] = {}
+        self.groups = 0
 
     def create_group(self) -> Client:
         """Return a group."""
+        self.groups += 1
+        return self
+
+    async def find_unique_map(self, _owner: str, name: str) -> dict[str, str] | None:
+        """Return a private map of the account."""
+        return self.private.get(name)
+
+    async def unique_map(self, _owner: Client, name: str, members: dict[str, str]) -> dict[str, str]:
+        """Create a private map of the account."""
+        return self.private.setdefault(name, members)
+
+    async def load_group(self, _co_id: str) -> Client:
+        """Return the group."""
         return self
 
     async def add_member(self, _account: str, _role: str) -> None:
@@ -236,3 +251,10 @@ async def test_creating_a_load_request_is_repeated_with_the_same_value_after_a_l
     client = Client()
     assert await create_request(client, LoadRequestSpec(image="image")) == (4, "co_zRequest")
     assert client.specs == ["co_zSpec", "co_zSpec"]
+
+
+async def test_the_values_of_an_account_share_a_group() -> None:
+    client = Client()
+    for _ in range(2):
+        await create_request(client, LoadRequestSpec(image="image"))
+    assert client.groups == 1

@@ -66,3 +66,11 @@ def test_a_remark_is_shown_as_it_was_written(screen: StringIO) -> None:
     with Steps("load") as steps:
         steps.report(HOSTILE, "")
     assert f"load: {SHOWN}" in screen.getvalue()
+
+
+def test_json_has_no_control_sequences(screen: StringIO) -> None:
+    hostile = {"note": "\x9b2J\x7f\u202e"}
+    output.record(hostile, output.Output.json)
+    output.listing([hostile], ["note"], output.Output.json)
+    assert screen.getvalue().isascii()
+    assert "\x7f" not in screen.getvalue()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from support.proc_files import write_stat
+
 from reside.cli import scratch
 
 if TYPE_CHECKING:
@@ -20,9 +22,8 @@ def test_the_folder_is_private_and_removed_with_the_run(tmp_path: Path) -> None:
 
 def test_folders_of_killed_runs_are_removed_and_those_in_use_stay(tmp_path: Path) -> None:
     processes = tmp_path / "proc"
-    for pid, state in (("7", "S"), ("8", "Z")):
-        (processes / pid).mkdir(parents=True)
-        (processes / pid / "stat").write_text(f"{pid} (reside) {state} 1 2 3\n")
+    write_stat(processes, 7, "reside")
+    write_stat(processes, 8, "reside", "Z")
     for name in ("local.6", "local.7", "local.8", "other.6"):
         (tmp_path / "tmp" / name).mkdir(parents=True)
     with scratch.folder(tmp_path, "local", processes):

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from support.proc_files import write_stat
 
 from reside.cli import crash
 from reside.model.errors import Conflict
@@ -21,11 +22,6 @@ def lock(state: Path, stack: str, text: str) -> Path:
     return path
 
 
-def process(folder: Path, pid: int, name: str, state: str = "S") -> None:
-    (folder / str(pid)).mkdir(parents=True)
-    (folder / str(pid) / "stat").write_text(f"{pid} ({name}) {state} 1 2 3\n")
-
-
 def test_the_lock_of_a_dead_engine_is_removed(tmp_path: Path) -> None:
     path = lock(tmp_path, "local", json.dumps({"pid": 7}))
     assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
@@ -34,20 +30,20 @@ def test_the_lock_of_a_dead_engine_is_removed(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_living_engine_stays(tmp_path: Path) -> None:
     path = lock(tmp_path, "local", json.dumps({"pid": 7}))
-    process(tmp_path / "proc", 7, "pulumi")
+    write_stat(tmp_path / "proc", 7, "pulumi")
     assert not crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
     assert path.exists()
 
 
 def test_a_reused_process_id_does_not_keep_a_lock(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
-    process(tmp_path / "proc", 7, "bash")
+    write_stat(tmp_path / "proc", 7, "bash")
     assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
 
 
 def test_a_zombie_engine_is_not_alive(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
-    process(tmp_path / "proc", 7, "pulumi", "Z")
+    write_stat(tmp_path / "proc", 7, "pulumi", "Z")
     assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
 
 
@@ -89,7 +85,7 @@ def test_the_state_of_a_deleted_cluster_is_moved_away(tmp_path: Path) -> None:
 
 def test_a_living_engine_is_waited_for_and_named_when_it_does_not_end(tmp_path: Path) -> None:
     path = lock(tmp_path, "local", json.dumps({"pid": 7}))
-    process(tmp_path / "proc", 7, "pulumi")
+    write_stat(tmp_path / "proc", 7, "pulumi")
     with pytest.raises(Conflict, match="stack local"):
         crash.wait_for_others(tmp_path, "local", 0, tmp_path / "proc")
     path.unlink()

@@ -79,15 +79,32 @@ def test_a_killed_creator_leaves_no_file(tmp_path: Path, step: str) -> None:
 
 
 def test_an_old_draft_of_a_killed_writer_is_removed_and_one_being_written_is_not(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    killed_writer(path, "write_private", "replace")
-    [draft] = tmp_path.iterdir()
-    write_private(path, "new")
-    assert draft.exists()
+    old, young = tmp_path / "old", tmp_path / "young"
+    for path in (old, young):
+        killed_writer(path, "write_private", "replace")
+    [old_draft] = tmp_path.glob(".old.*")
+    [young_draft] = tmp_path.glob(".young.*")
     long_ago = time.time() - 7200
-    os.utime(draft, (long_ago, long_ago))
-    write_private(path, "newer")
-    assert list(tmp_path.iterdir()) == [path]
+    os.utime(old_draft, (long_ago, long_ago))
+    write_private(tmp_path / "new", "new")
+    assert set(tmp_path.iterdir()) == {tmp_path / "new", young_draft}
+
+
+def test_a_folder_is_searched_for_drafts_once_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = []
+    now = time.monotonic()
+
+    def iterdir(folder: Path) -> list[Path]:
+        searched.append(folder)
+        return []
+
+    monkeypatch.setattr(type(tmp_path), "iterdir", iterdir)
+    for index in range(10):
+        write_private(tmp_path / str(index), "a thousand files take no longer than one")
+    assert searched == [tmp_path]
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3601)
+    write_private(tmp_path / "later", "")
+    assert searched == [tmp_path, tmp_path]
 
 
 def test_a_failed_write_leaves_the_old_content_and_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

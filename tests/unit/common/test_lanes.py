@@ -189,3 +189,14 @@ def test_a_key_is_found_among_thousands_that_are_not_due() -> None:
     assert queue.take(0) == "now"
     assert queue.take(0) is None
     assert queue.next_due(0) == 100.0
+
+
+def test_the_wait_for_a_lane_is_measured_from_the_moment_when_a_key_is_due() -> None:
+    queue = lanes(limit=1)
+    queue.add("a/1", 5.0)
+    queue.add("b/1", 6.0)
+    assert queue.take(5.5) == "a/1"
+    assert queue.waited_s == 0.5
+    queue.done("a/1")
+    assert queue.take(9.0) == "b/1"
+    assert queue.waited_s == 3.0

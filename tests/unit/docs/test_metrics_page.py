@@ -15,9 +15,12 @@ MODULES = (
     "reside.replica.health",
     "reside.replica.start_steps",
     "reside.sentinel.engine.resident_runner",
-    "reside.sentinel.guard.repairer",
+    "reside.sentinel.engine.stack_files",
+    "reside.sentinel.guard.findings",
+    "reside.sentinel.guard.repair_events",
     "reside.sentinel.guard.watch",
     "reside.sentinel.term.applier",
+    "reside.sentinel.term.metrics",
     "reside.sentinel.term.prune",
 )
 

@@ -62,8 +62,11 @@ def test_a_specs_repr_shows_no_objects() -> None:
     assert "hunter2" not in repr(StackSpec("demo", ({"kind": "Secret", "stringData": {"k": "hunter2"}},)))
 
 
-def test_importing_the_engine_does_not_import_pulumi() -> None:
-    code = "import reside.sentinel.engine, reside.sentinel.engine.resources, sys; sys.exit('pulumi' in sys.modules)"
+def test_the_sentinel_does_not_import_pulumi_unless_the_command_line_runs_a_program() -> None:
+    code = (
+        "import sys, reside.sentinel.__main__, reside.sentinel.engine.runner_factory;"
+        "sys.exit(any(name in sys.modules for name in ('pulumi', 'grpc')))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

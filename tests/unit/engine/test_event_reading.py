@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reside.common.masking import mask
-from reside.model.stacks import ObjectChange
+from reside.model.previews import ObjectChange
 from reside.sentinel.engine.diagnosis import LONGEST, diagnose
 from reside.sentinel.engine.errors import (
     ApplyBlocked,
@@ -22,6 +23,7 @@ from reside.sentinel.engine.errors import (
     EngineError,
     EngineKilled,
     EngineUnavailable,
+    ProviderEnded,
     StackLocked,
 )
 from reside.sentinel.engine.events import Complaint, EventReader, object_of
@@ -287,3 +289,65 @@ def test_a_released_object_is_forgotten_with_all_references_to_it() -> None:
     }
     assert without_objects(state, {"Secret/a"}) is None
     assert without_objects({}, {"Secret/a"}) is None
+
+
+def test_a_refusal_counts_although_other_requests_were_interrupted() -> None:
+    complaints = [Complaint("ConfigMap/a", "Patch: context canceled"), Complaint("ConfigMap/b", "it is invalid")]
+    error = diagnose(255, complaints, "", ())
+    assert isinstance(error, ApplyRejected)
+    assert error.object == "ConfigMap/b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rpc error: code = Unavailable desc = the provider kubernetes (process 26708) ended during the call: x",
+        "rpc error: code = Unavailable desc = the provider x (process 5) ended: read: connection reset by peer",
+        "rpc error: code = Unavailable desc = error reading from server: EOF",
+        "error reading from server: EOF",
+        "pulumi-resource-kubernetes exited prematurely with signal 9",
+    ],
+)
+def test_the_end_of_a_provider_is_no_refusal_of_the_object(text: str) -> None:
+    """An attempt after that succeeds, so it must not wait for a change. Another stack may have ended the provider."""
+    said = [
+        Complaint(None, "x exited prematurely: panic"),
+        Complaint(None, "update failed"),
+        Complaint("ConfigMap/a", text),
+    ]
+    error = diagnose(255, said, "", ())
+    assert type(error) is ProviderEnded
+    assert error.object == "ConfigMap/a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Patch "https://127.0.0.1:22000/api/v1/namespaces/x/configmaps/a?force=false": context canceled',
+        'Patch "https://127.0.0.1:22000/api/v1/namespaces/x/configmaps/a": read: connection reset by peer',
+    ],
+)
+def test_the_end_of_a_request_is_no_refusal_of_the_object(text: str) -> None:
+    error = diagnose(255, [Complaint(None, "update failed"), Complaint("ConfigMap/a", text)], "", ())
+    assert type(error) is EngineUnavailable
+
+
+def test_credentials_of_the_environment_are_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI")
+    monkeypatch.setenv("VAULT_TOKEN", "hvs.CAESIJ")
+    stderr = "operation error S3: PutObject, wJalrXUtnFEMI and hvs.CAESIJ are wrong"
+    assert "[secret] and [secret] are wrong" in diagnose(255, (), stderr, ()).message
+
+
+def test_the_end_of_the_etcd_of_the_api_server_is_not_the_end_of_the_provider() -> None:
+    text = "the Kubernetes API server reported: rpc error: code = Unavailable desc = error reading from server: EOF"
+    assert not isinstance(diagnose(255, [Complaint("ConfigMap/a", text)], "", ()), ProviderEnded)
+
+
+def test_a_credential_is_masked_whole_although_a_stack_has_a_part_of_it_as_a_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "begin-middle-end")
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;AccountKey=k")
+    error = diagnose(255, (), "bad: begin-middle-end, AccountName=a;AccountKey=k", ("middle",))
+    assert not {"begin", "end", "AccountKey"} & set(re.findall(r"\w+", str(error)))

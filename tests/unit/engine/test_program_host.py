@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
@@ -24,6 +25,11 @@ def host() -> Iterator[ProgramHost]:
     programs.close()
 
 
+def program(document: str) -> Program:
+    """Return a program of the stack `demo`, whose events nobody reads."""
+    return Program("demo", document, lambda _event: None, Path("unused"))
+
+
 def run(host: ProgramHost, monitor: str) -> language_pb2.RunResponse:
     """Run the program of the stack `demo`, as an engine does."""
     with grpc.insecure_channel(host.address) as channel:
@@ -33,7 +39,7 @@ def run(host: ProgramHost, monitor: str) -> language_pb2.RunResponse:
 
 def test_a_program_that_can_not_reach_its_engine_fails(host: ProgramHost) -> None:
     """An engine deletes what a successful program did not register."""
-    host.serve(Program("demo", declare_stack("demo", [], ProviderSettings("4.25.0", "demo")).encode()))
+    host.serve(program(declare_stack("demo", [], ProviderSettings("4.25.0", "demo")).encode()))
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         answer = run(host, f"127.0.0.1:{nobody.getsockname()[1]}")
@@ -45,6 +51,6 @@ def test_a_stack_without_an_operation_has_no_program(host: ProgramHost) -> None:
 
 
 def test_an_invalid_declaration_is_an_error_and_not_an_empty_program(host: ProgramHost) -> None:
-    host.serve(Program("demo", '{"resources": []}'))
+    host.serve(program('{"resources": []}'))
     error = "the declaration of the stack is invalid: Value error, the first resource is not the stack"
     assert run(host, "127.0.0.1:1").error == error

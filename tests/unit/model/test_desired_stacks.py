@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from reside.model.errors import InvalidInput
-from reside.model.stacks import DesiredStack, ObjectChange, ObjectReport, StackPreview, StackReport, object_key
+from reside.model.previews import ObjectChange, StackPreview, ValueChange
+from reside.model.reports import ObjectReport, StackReport
+from reside.model.stacks import DesiredStack, object_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,17 +47,27 @@ def test_documents_round_trip() -> None:
     preview = StackPreview("s", "r", (ObjectChange("Service/two", "update", ("spec.ports",)),), ("no tags: x",), None)
     assert StackPreview.parse(preview.document()) == preview
     assert not preview.applicable
+    values = (ValueChange("spec.ports", None, [80]), ValueChange("spec.type", "NodePort", None))
+    change = ObjectChange("Service/two", "update", ("spec.ports", "spec.type"), "uid generation 1", values)
+    assert StackPreview.parse(StackPreview("s", "r", (change,)).document()).changes == (change,)
+    bare = StackPreview("s", "r", (replace(change, values=()), ObjectChange("Job/x", "same")))
+    assert bare.with_values({"Service/two": [value.document() for value in values]}).changes[0] == change
+    assert bare.live_versions == {"Service/two": "uid generation 1"}
     report = ObjectReport("error", {"kind": "Service"}, "refused")
-    assert ObjectReport.parse(report.document()) == report
+    assert ObjectReport.parse(report.document() | {"live": report.live}) == report, (
+        "as an earlier release has stored it"
+    )
     whole = StackReport("r", "failed", {"Service/two": report, "ConfigMap/one": ObjectReport("requested")})
-    assert StackReport.parse(whole.document()) == whole
+    live = whole.live_by_kind()
+    assert live == {"Service": {"Service/two": {"kind": "Service"}}}
+    assert StackReport.parse(whole.document(), live["Service"]) == whole
 
 
 def test_members_are_those_that_are_stored_in_jazz() -> None:
     stack = DesiredStack("s", "o", (ONE,))
     assert stack.document() == {"name": "s", "owner": "o", "revision": stack.revision, "objects": [ONE]}
     report = StackReport("r", None, {"Service/two": ObjectReport("updated", TWO)})
-    object_report = {"status": "updated", "live": TWO, "error": None}
+    object_report = {"status": "updated", "error": None}
     assert report.document() == {"revision": "r", "error": None, "Service/two": object_report}
 
 

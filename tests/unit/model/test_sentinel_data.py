@@ -20,10 +20,32 @@ FROZEN = {
     "OPERATORS_GROUP": "operatorsGroup",
     "MAPS_BY_GROUP": {
         "declarersGroup": ("desired", "previews"),
-        "reportsGroup": ("reports", "previewResults", "pruneHeld"),
-        "operatorsGroup": ("pruneConfirmed",),
+        "reportsGroup": ("reports", "previewResults", "pruneHeld", "operatorAnswers", "stackOwners"),
+        "operatorsGroup": ("pruneConfirmed", "operatorRequests"),
     },
     "CONFIRM": "prune:confirm",
+    "REASSIGN": "stack:reassign",
+    "OPERATOR_PERMISSIONS": ("prune:confirm", "stack:reassign", "state:manage"),
+    "MANAGE_STATE": "state:manage",
+    "EXPORT_STATE": "export-state",
+    "IMPORT_STATE": "import-state",
+    "PRUNE_STATES": "prune-states",
+    "MIGRATE_STATES": "migrate-states",
+    "ABANDON": "abandon",
+    "FAILED": "failed: ",
+    "STACK": "stack",
+    "FILE": "file",
+    "REQUESTS": "operatorRequests",
+    "ANSWERS": "operatorAnswers",
+    "OWNERS": "stackOwners",
+    "ACTION": "action",
+    "REASSIGN_STACKS": "reassign",
+    "FROM": "from",
+    "TO": "to",
+    "STACKS": "stacks",
+    "DRY_RUN": "dryRun",
+    "RESULT": "result",
+    "ERROR": "error",
     "HELD_OBJECTS": "objects",
     "HELD_REASONS": "reasons",
     "CONFIRMED_UIDS": "uids",
@@ -40,6 +62,8 @@ def test_the_unique_names_and_keys_are_frozen() -> None:
     key = sentinel_data.preview_key(7, "abc")
     assert key == "load-request.7.abc"
     assert sentinel_data.stack_map("greeter") == "stack.greeter"
+    assert sentinel_data.live_group("ConfigMap") == "liveGroup.ConfigMap"
+    assert sentinel_data.live_map("ConfigMap") == "live.ConfigMap"
 
 
 @pytest.mark.parametrize(

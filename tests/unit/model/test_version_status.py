@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reside.model.stacks import ObjectReport
+from reside.model.reports import ObjectReport
 from reside.model.status import is_stable, version_status
 
 

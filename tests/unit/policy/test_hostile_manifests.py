@@ -226,6 +226,10 @@ HOSTILE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "a Deployment named as a version of Alpha": ("reserved-names", manifest("Deployment", "alpha-2")),
     "the ConfigMap that stops the Sentinel": ("reserved-names", manifest("ConfigMap", "reside-teardown")),
     "the Secret with the code of the claim": ("reserved-names", manifest("Secret", "super-admin-claim")),
+    "the Secret with the environment of the Sentinel": (
+        "reserved-names",
+        manifest("Secret", "kubernetes-sentinel-store"),
+    ),
     "a claim with a label of the platform": (
         "reserved-names",
         manifest(
@@ -237,6 +241,28 @@ HOSTILE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "another field manager": (
         "engine-annotations",
         annotated(manifest("ConfigMap"), pulumi_com__patchFieldManager="x"),
+    ),
+    "an image that others may choose": (
+        "yielded-fields",
+        annotated(container(), reside_io__yield="spec.template.spec.containers"),
+    ),
+    "a whole spec that others may choose": ("yielded-fields", annotated(container(), reside_io__yield="spec")),
+    "addresses of a Service that others may choose": (
+        "yielded-fields",
+        annotated(service(), reside_io__yield="spec.externalIPs"),
+    ),
+    "rules of a Role that others may choose": ("yielded-fields", annotated(role(), reside_io__yield="rules")),
+    "values of a Secret that others may choose": (
+        "yielded-fields",
+        annotated(manifest("Secret"), reside_io__yield="data"),
+    ),
+    "an annotation of ours that others may choose": (
+        "yielded-fields",
+        annotated(manifest("ConfigMap"), reside_io__yield='metadata.annotations["reside.io/yield"]'),
+    ),
+    "a label of ours that others may choose": (
+        "yielded-fields",
+        annotated(manifest("ConfigMap"), reside_io__yield='metadata.labels["app.kubernetes.io/managed-by"]'),
     ),
     "an object of another namespace": (
         "namespace-confinement",
@@ -265,7 +291,7 @@ def test_a_hostile_object_is_refused_by_its_rule_alone(what: str) -> None:
 
 def test_the_table_has_at_least_forty_objects_and_shows_each_rule() -> None:
     assert len(HOSTILE) >= 40
-    assert {rule for rule, _ in HOSTILE.values()} == set(RULES)
+    assert {rule for rule, _ in HOSTILE.values()} == {name for name, rule in RULES.items() if rule.level == "mandatory"}
 
 
 def test_an_ordinary_stack_passes() -> None:

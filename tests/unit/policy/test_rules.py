@@ -177,6 +177,12 @@ def test_names_of_the_rules_are_frozen() -> None:
         "reserved-names",
         "engine-annotations",
         "own-ingress-paths",
+        "yielded-fields",
+        "resource-requests",
+        "read-only-root",
+        "run-as-non-root",
+        "seccomp-profile",
+        "network-policies",
     ]
 
 

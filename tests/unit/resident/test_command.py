@@ -111,7 +111,7 @@ def test_an_owner_that_is_killed_ends_its_engine(settings: ResidentSettings) -> 
     watch = os.pidfd_open(pid)
     owner.kill()
     owner.communicate()
-    assert select.select([watch], [], [], 20)[0]
+    assert select.select([watch], [], [], 60)[0]
 
 
 def test_a_killed_engine_is_replaced_at_the_next_command(command: ResidentCommand) -> None:

@@ -67,6 +67,19 @@ def test_another_version_is_not_patched_and_warned_about_once(
 
 
 @pytest.mark.usefixtures("other_version", "installed")
-def test_another_version_is_not_warned_about_if_no_patch_is_enabled(caplog: pytest.LogCaptureFixture) -> None:
-    ResidentCommand(ResidentSettings(filter_debug_messages=False, separate_channels=False))
-    assert caplog.records == []
+def test_with_another_version_the_stock_command_line_runs_everything(tmp_path: Path) -> None:
+    stock = tmp_path / "pulumi"
+    stock.write_text('#!/bin/sh\n[ "$2" = version ] && echo v3.260.1 || echo "stock: $*"\n')
+    stock.chmod(0o755)
+    settings = ResidentSettings(engine="no-such-engine", folder=tmp_path / "engines")
+    with ResidentCommand(settings, str(stock)) as command:
+        assert command.run(["up"], "/", {}).stdout == "stock: --non-interactive up"
+        assert str(command.version) == "3.260.1"
+    assert not (tmp_path / "engines").exists()
+
+
+def test_a_patch_that_does_not_fit_prevents_all(installed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(channels, "separate_channels")
+    with pytest.raises(ImportError):
+        ResidentCommand()
+    assert installed == []

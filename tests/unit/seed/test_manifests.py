@@ -39,7 +39,8 @@ def test_everything_is_within_policy(objects: list[dict[str, Any]]) -> None:
 
 
 def test_the_platform_is_a_stack_that_alpha_alone_may_declare() -> None:
-    assert rules.check(PLATFORM, rules.Context("ns", stack="platform", trusted=True)) == []
+    found = rules.review(PLATFORM, rules.Context("ns", stack="platform", trusted=True))
+    assert {violation.rule for violation in found} <= {"network-policies"}
     assert {found.rule for found in rules.check(PLATFORM, rules.Context("ns", stack="platform"))} == {
         "narrow-roles",
         "reserved-names",
@@ -86,8 +87,19 @@ def test_the_platform_stack_holds_no_secret_value() -> None:
 
 def test_the_seed_may_do_exactly_what_the_sentinel_may() -> None:
     [seed] = [o for o in SEED if o["kind"] == "Role"]
-    [sentinel] = [o for o in PLATFORM if o["kind"] == "Role"]
-    assert seed["rules"] == sentinel["rules"]
+    assert seed["rules"] == [rule for o in PLATFORM if o["kind"] == "Role" for rule in o["rules"]]
+    bindings = [o for o in PLATFORM if o["kind"] == "RoleBinding"]
+    assert {o["subjects"][0]["name"] for o in bindings} == {"kubernetes-sentinel"}
+    assert {o["roleRef"]["name"] for o in bindings} == {o["metadata"]["name"] for o in PLATFORM if o["kind"] == "Role"}
+
+
+def test_a_right_that_earlier_releases_did_not_have_is_in_a_role_that_they_keep() -> None:
+    """The Sentinel of a running cluster would revert a change of its Role, and could not make it itself."""
+    [role] = [o for o in PLATFORM if o["metadata"]["name"] == "kubernetes-sentinel" and o["kind"] == "Role"]
+    assert role["rules"] == platform.sentinel_rules()
+    later = [o for o in PLATFORM if o["metadata"]["name"] == "kubernetes-sentinel-events"]
+    assert [o["kind"] for o in later] == ["Role", "RoleBinding"]
+    assert all(o["metadata"]["annotations"] == {"reside.io/keep": "true"} for o in later)
 
 
 def test_the_seed_uses_in_cluster_access() -> None:

@@ -70,7 +70,13 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "jazzMode": "open",
         "allowedRegistries": "ghcr.io, registry.example.org",
         "requestExpiryHours": "1.5",
+        "requestHistory": "25",
         "tracesEndpoint": "http://collector:4318",
+        "networkPolicies": "full",
+        "ingressNamespace": "ingress-nginx",
+        "stateBackend": "s3://states/cluster?region=x",
+        "secretsProvider": "awskms://alias/reside?region=x",
+        "policy": '{"levels": {"read-only-root": "mandatory"}}',
         "deadline": "60",
     }
     found = settings.from_stack(config.get, tmp_path)
@@ -78,7 +84,7 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
     assert (found.cluster_issuer, found.default_placement_group, found.deadline) == ("letsencrypt", "shared", 60)
     assert found.registry_mirrors == {"registry.reside.internal": "http://10.0.0.1:5000"}
     assert found.allowed_registries == ("ghcr.io", "registry.example.org")
-    assert found.request_expiry_hours == 1.5
+    assert (found.request_expiry_hours, found.request_history) == (1.5, 25)
 
 
 def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
@@ -86,11 +92,17 @@ def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
         settings.from_stack({"namespace": "ns"}.get, tmp_path)
 
 
-def test_mirrors_that_are_not_json_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("member", ["registryMirrors", "policy"])
+def test_mirrors_or_a_policy_that_are_not_json_are_named(tmp_path: Path, member: str) -> None:
     (tmp_path / "images.json").write_text(json.dumps(IMAGES))
-    config = {"namespace": "ns", "imagesFile": "images.json", "registryMirrors": "host=address"}
-    with pytest.raises(InvalidInput, match="registryMirrors is not JSON"):
+    config = {"namespace": "ns", "imagesFile": "images.json", member: "host=address"}
+    with pytest.raises(InvalidInput, match=f"{member} is not JSON"):
         settings.from_stack(config.get, tmp_path)
+
+
+def test_a_wrong_policy_is_refused_before_anything_is_created() -> None:
+    with pytest.raises(InvalidInput, match="allowed-kinds is always mandatory"):
+        settings.parse(DATA | {"policy": {"levels": {"allowed-kinds": "advisory"}}}, "options")
 
 
 def test_a_missing_settings_file_is_named() -> None:

@@ -1,208 +1,22 @@
 """The apply of one stack with an engine that only records: what is removed, and which secret values remain."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
+from unit.sentinel.applier_world import OWNER, FakeTermContext, Silent, applier_on, secret, stored
 
-from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION, TEARDOWN_MARKER
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, TEARDOWN_MARKER
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady
 from reside.model.stacks import DesiredStack
-from reside.sentinel.engine import ChangeSet, DeletionPending, EngineUnavailable, StackSpec
-from reside.sentinel.guard.cache import ObjectCache
-from reside.sentinel.store.stacks import StackStore, StoredStack
-from reside.sentinel.store.vault import Vault
+from reside.sentinel.engine import DeletionPending
+from reside.sentinel.store.stacks import StoredStack
 from reside.sentinel.term import applier as applying
-from reside.sentinel.term.applier import Applier
 from reside.sentinel.term.moves import _keys
-from reside.sentinel.term.reader import Reader
 
 pytestmark = pytest.mark.anyio
-OWNER = "co_zowner"
-
-
-def secret(name: str) -> dict[str, Any]:
-    """Return a Secret whose value is in the map `co_z<name>`."""
-    annotations = {SECRET_REFERENCES_ANNOTATION: json.dumps({"value": f"co_z{name}"})}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "annotations": annotations}}
-
-
-class Value:
-    """A map in Jazz that holds a value, or a stack."""
-
-    def __init__(self, co_id: str) -> None:
-        self.id = co_id
-        self.value = "" if co_id == "co_zempty" else f"of {co_id}"
-
-    def edit(self, _: str) -> Any:
-        """Return its one edit."""
-        return SimpleNamespace(by=OWNER, value=self.value, deleted=False)
-
-    def on_change(self, _: Any) -> Any:
-        """Return a function without effect."""
-        return lambda: None
-
-
-class Source(Value):
-    """The map of a declared stack, with its present objects."""
-
-    def __init__(self, context: "FakeTermContext", name: str) -> None:
-        super().__init__(f"co_zstack-{name}")
-        self._context, self._name = context, name
-
-    def edit(self, _: str) -> Any:
-        """Return its last edit."""
-        return SimpleNamespace(by=self._context.authors.get(self._name, OWNER))
-
-    def get(self, _: str) -> Any:
-        """Return its objects."""
-        found = self._context.declared.get(self._name)
-        return list(found.objects) if found else None
-
-
-class Desired:
-    """The map `desired`."""
-
-    def __init__(self, context: "FakeTermContext") -> None:
-        self._context = context
-
-    def keys(self) -> Any:
-        """Return the names of the declared stacks."""
-        return self._context.declared.keys()
-
-    def edit(self, name: str) -> Any:
-        """Return the last edit of an entry."""
-        return self._context.entry(name)
-
-
-class FakeTermContext:
-    """What the applier uses of a term: a real volume and a real vault; other parts record their calls."""
-
-    def __init__(self, folder: Path) -> None:
-        self.declared: dict[str, DesiredStack] = {}
-        self.authors: dict[str, str] = {}
-        self.destroyed: list[str] = []
-        self.refusal: Exception | None = None
-        self.taken: Exception | None = None
-        self.released: frozenset[str] = frozenset()
-        self.applied: list[StackSpec] = []
-        self.interrupted: list[str] = []
-        self.pending: set[str] = set()
-        """Objects whose deletion does not end."""
-        self.applying, self.may_end = asyncio.Event(), asyncio.Event()
-        self.engine: Any = self
-        self.lease: Any = SimpleNamespace(check=self._nothing)
-        self.replica = SimpleNamespace(node=SimpleNamespace(load_map=self._load))
-        self.store, self.vault = StackStore(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
-        self.cache = ObjectCache()
-        self.data = SimpleNamespace(desired=Desired(self))
-        self.updated: list[str] = []
-        self.written: dict[str, str] = {}
-        repairer = SimpleNamespace(suspended=self._suspended, update=self.updated.append)
-        self.guard = SimpleNamespace(store=self.store, vault=self.vault, cache=self.cache, repairer=repairer)
-
-    def entry(self, name: str) -> Any:
-        """Return the edit of the owner: a deletion unless the stack is declared."""
-        return SimpleNamespace(deleted=name not in self.declared, by=self.authors.get(name, OWNER))
-
-    async def read(self, name: str, _: Any) -> tuple[Value, DesiredStack]:
-        """Return the declared stack."""
-        return Source(self, name), self.declared[name]
-
-    def check(self, _: DesiredStack) -> None:
-        """Accept every stack, unless the test refuses it."""
-        if self.refusal is not None:
-            raise self.refusal
-
-    async def check_adoption(self, *_: Any) -> dict[str, dict[str, str]]:
-        """Find no conflicting owner."""
-        return {}
-
-    def check_held(self, _: DesiredStack) -> None:
-        """Find no other holder, unless another stack was faster."""
-        if self.taken is not None:
-            raise self.taken
-
-    @asynccontextmanager
-    async def stack_lock(self, _: str) -> AsyncIterator[None]:
-        """Let no other work wait."""
-        yield
-
-    async def apply(self, spec: StackSpec) -> ChangeSet:
-        """Apply until `may_end` is set."""
-        self.applied.append(spec)
-        self.applying.set()
-        self.released |= spec.released
-        await self.may_end.wait()
-        if self.pending:
-            raise DeletionPending(frozenset(self.pending))
-        if self.interrupted:
-            raise EngineUnavailable("the operation was stopped before its end")
-        return ChangeSet((), 0.0, {"ConfigMap/a": "7"})
-
-    async def interrupt(self, name: str) -> None:
-        """End the running operation, as the engine does."""
-        self.interrupted.append(name)
-        self.may_end.set()
-
-    async def destroy(self, name: str, released: frozenset[str] = frozenset()) -> ChangeSet:
-        """Destroy, as the engine does."""
-        self.destroyed.append(name)
-        self.released |= released
-        if self.pending:
-            raise DeletionPending(frozenset(self.pending))
-        return ChangeSet((), 0.0)
-
-    async def _nothing(self) -> None:
-        pass
-
-    async def _load(self, co_id: str, **_: Any) -> Value:
-        return Value(co_id)
-
-    @contextmanager
-    def _suspended(self, _: str, __: Any = ()) -> Iterator[dict[str, str]]:
-        yield self.written
-
-
-class Silent:
-    """A reporter without effect."""
-
-    def __getattr__(self, _: str) -> Any:
-        return lambda *_: None
-
-
-class Both:
-    """Reads a stack and then applies it, as the queues of a term do."""
-
-    def __init__(self, context: Any, changed: Any) -> None:
-        reporter: Any = Silent()
-        self.again: list[str] = []
-        self.reader = Reader(context, reporter, lambda _: None, lambda _: None)
-        self.applier = Applier(context, reporter, self.reader, changed or self.again.append)
-
-    async def read(self, name: str) -> None:
-        """Read a stack, and tell the applier."""
-        await self.reader.handle(name)
-        self.applier.supersede(name)
-
-    async def handle(self, name: str) -> None:
-        """Read and apply a stack."""
-        await self.read(name)
-        await self.applier.handle(name)
-
-
-def applier_on(context: FakeTermContext, changed: Any = None) -> Both:
-    return Both(context, changed)
-
-
-def stored(name: str, *objects: dict[str, Any]) -> StoredStack:
-    return StoredStack(name, OWNER).after_apply(DesiredStack(name, OWNER, objects))
 
 
 async def test_a_stack_is_not_removed_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
@@ -227,7 +41,7 @@ async def test_removing_a_stack_keeps_the_secret_values_of_one_that_is_just_bein
     context.vault.put(OWNER, "co_zold", "unused soon")
     context.declared["new"] = DesiredStack("new", OWNER, (secret("new"),))
     applier = applier_on(context)
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         tasks.create_task(applier.handle("new"))
         await context.applying.wait()
         await applier.handle("old")
@@ -243,6 +57,30 @@ async def test_an_emptied_secret_value_is_not_replaced_by_its_earlier_value(tmp_
     context.may_end.set()
     await applier_on(context).handle("demo")
     assert context.vault.get(OWNER, "co_zempty") == ""
+
+
+@pytest.mark.parametrize("pending", [set(), {"Secret/b"}])
+async def test_no_report_has_the_applied_revision_and_an_earlier_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pending: set[str]
+) -> None:
+    """The stack counts as applied from the moment it is stored in memory; its file is written after that."""
+    context, cleared = FakeTermContext(tmp_path), []
+    context.may_end.set()
+    context.pending = pending
+    seen: list[tuple[bool, bool]] = []
+    put = context.store.put
+
+    def observe(stored: StoredStack) -> None:
+        put(stored)
+        seen.append((stored.applied is not None, bool(cleared)))
+
+    monkeypatch.setattr(context.store, "put", observe)
+    context.declared["demo"] = DesiredStack("demo", OWNER, (secret("a"),))
+    reporter = Silent()
+    monkeypatch.setattr(reporter, "clear_fault", cleared.append, raising=False)
+    with suppress(DeletionPending):  # the watches see nothing here
+        await applier_on(context, reporter=reporter).handle("demo")
+    assert seen == [(False, False), (True, True)]
 
 
 @pytest.mark.parametrize(
@@ -404,7 +242,7 @@ async def test_a_newer_revision_ends_an_operation_that_waits(tmp_path: Path, mon
     context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("a"),))
     both = applier_on(context)
     await both.read("demo")
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         tasks.create_task(both.applier.handle("demo"))
         await context.applying.wait()
         await both.read("demo")

@@ -146,10 +146,11 @@ def test_only_what_is_in_force_counts_as_granted() -> None:
 
 
 def test_manage_permissions_allow_writing_and_reading_and_read_permissions_reading() -> None:
-    assert roles(frozenset({"job:manage:all"})) == ("writer", "reader", None)
-    assert roles(frozenset({"job:read:all"})) == (None, "reader", None)
-    assert roles(frozenset({"prune:confirm"})) == (None, "reader", "writer")
-    assert roles(frozenset()) == (None, None, None)
+    assert roles(frozenset({"job:manage:all"})) == ("writer", "reader", None, {"Job"})
+    assert roles(frozenset({"job:read:all"})) == (None, "reader", None, {"Job"})
+    assert roles(frozenset({"prune:confirm"})) == (None, "reader", "writer", set())
+    assert roles(frozenset({"stack:reassign"})) == (None, "reader", "writer", set())
+    assert roles(frozenset()) == (None, None, None, set())
 
 
 def test_a_confirmation_counts_while_its_author_may_confirm_and_is_not_of_the_future() -> None:
@@ -163,11 +164,13 @@ def test_a_confirmation_counts_while_its_author_may_confirm_and_is_not_of_the_fu
     assert confirmed_uids(history, Rights(lambda *_: False, lambda _: None, 1)) == frozenset()
 
 
-def test_the_contract_has_a_pair_of_permissions_for_each_kind_one_to_confirm_and_no_methods() -> None:
-    assert len(CONTRACT.permissions) == 25
+def test_the_contract_has_a_pair_of_permissions_for_each_kind_those_of_operators_and_no_methods() -> None:
+    assert len(CONTRACT.permissions) == 27
     assert {
         "stateful-set:manage:all",
         "persistent-volume-claim:read:all",
         "prune:confirm",
+        "stack:reassign",
+        "state:manage",
     } <= CONTRACT.permissions.keys()
     assert not CONTRACT.methods

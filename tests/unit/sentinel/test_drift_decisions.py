@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over
+from reside.sentinel.guard.drift import ObjectState, additions, decide, fingerprint, managers, taken_over
 from reside.sentinel.objects.identity import is_finished_job
+from reside.sentinel.objects.managed_fields import union
 
 DESIRED: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -64,23 +65,98 @@ def test_a_changed_label_of_ours_and_a_field_set_manually_are_drift() -> None:
     assert fingerprint(DESIRED, live(OURS, entry("kubectl-edit", {"f:spec": {"f:paused": {}}}))) != found
 
 
-def test_fields_set_manually_are_taken_over_and_those_of_controllers_are_not() -> None:
-    controller = entry("kube-controller-manager", {"f:status": {}}, subresource="status")
-    autoscaler = entry("some-operator", {"f:metadata": {"f:annotations": {"f:x": {}}}})
-    edit = entry("kubectl-edit", {"f:spec": {"f:paused": {}}})
-    scale = entry("kubectl", {"f:spec": {"f:replicas": {}}}, subresource="scale")
-    result = taken_over(live(OURS, controller, autoscaler, edit, scale))
+def annotated(**annotations: str) -> dict[str, Any]:
+    names = {f"reside.io/{name}": value for name, value in annotations.items()}
+    return {**DESIRED, "metadata": {**DESIRED["metadata"], "annotations": names}}
+
+
+CONTROLLER = entry("kube-controller-manager", {"f:status": {}}, subresource="status")
+OPERATOR = entry("some-operator", {"f:metadata": {"f:annotations": {"f:x": {}}, "f:finalizers": {'v:"a/b"': {}}}})
+EDIT = entry("kubectl-edit", {"f:spec": {"f:paused": {}}})
+SCALE = entry("kubectl", {"f:spec": {"f:replicas": {}}}, subresource="scale")
+AUTOSCALER = entry("kube-controller-manager", {"f:spec": {"f:replicas": {}}}, subresource="scale")
+_ANNOTATION = {"f:annotations": {".": {}, "f:kubectl.kubernetes.io/restartedAt": {}}}
+RESTART = entry("kubectl-rollout", {"f:spec": {"f:template": {"f:metadata": _ANNOTATION}}})
+
+
+def test_fields_set_manually_are_taken_over_and_those_of_programs_are_not() -> None:
+    result = taken_over(DESIRED, live(OURS, CONTROLLER, OPERATOR, AUTOSCALER, EDIT, SCALE))
     assert result is not None
     mine, *others = result
     assert mine["manager"] == "kubernetes-sentinel"
     assert mine["operation"] == "Apply"
     assert mine["fieldsV1"] == {"f:spec": {"f:replicas": {}, "f:paused": {}}}
-    assert others == [controller, autoscaler]
+    assert others == [CONTROLLER, OPERATOR, AUTOSCALER]
+
+
+def test_what_programs_added_to_a_strict_object_is_taken_over_without_finalizers() -> None:
+    """Those of Kubernetes stay: it would write them again. A finalizer is needed when the object is deleted."""
+    found = live(OURS, CONTROLLER, OPERATOR, AUTOSCALER)
+    assert taken_over(annotated(strict="false"), found) is None
+    result = taken_over(annotated(strict="true"), found)
+    assert result is not None
+    mine, *others = result
+    assert mine["fieldsV1"] == {"f:spec": {"f:replicas": {}}, "f:metadata": {"f:annotations": {"f:x": {}}}}
+    stays = OPERATOR | {"fieldsV1": {"f:metadata": {"f:finalizers": {'v:"a/b"': {}}}}}
+    assert others == [CONTROLLER, stays, AUTOSCALER]
+    assert taken_over(annotated(strict="true"), live(OURS, stays)) is None
 
 
 def test_nothing_is_taken_over_without_a_manual_change() -> None:
-    assert taken_over(live(OURS)) is None
-    assert taken_over(live(OURS, entry("kubectl", {"f:status": {}}, subresource="status"))) is None
+    assert taken_over(DESIRED, live(OURS)) is None
+    assert taken_over(DESIRED, live(OURS, entry("kubectl", {"f:status": {}}, subresource="status"))) is None
+
+
+def left(*entries: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of what people wrote to yielded fields."""
+    fields: dict[str, Any] = {}
+    for each in entries:
+        fields = union(fields, each["fieldsV1"])
+    time = {"fieldsType": "FieldsV1", "time": OURS["time"]}
+    return entry("reside-yielded", fields, **time)
+
+
+YIELDS = annotated(**{"yield": "spec.replicas"})
+
+
+def test_what_people_wrote_to_a_yielded_field_gets_a_manager_of_its_own() -> None:
+    """Pulumi's provider would take it over from kubectl, and remove it."""
+    result = taken_over(YIELDS, live(OURS, CONTROLLER, SCALE, EDIT, RESTART))
+    assert result is not None
+    assert result[0]["fieldsV1"] == {"f:spec": {"f:replicas": {}, "f:paused": {}}}
+    assert result[1:] == [left(SCALE, RESTART), CONTROLLER]
+    assert taken_over(YIELDS, live(*result)) is None
+    assert taken_over(annotated(**{"yield": "spec.replicas", "strict": "true"}), live(*result)) is None
+    again = taken_over(YIELDS, live(OURS, left(SCALE), RESTART))
+    assert again is not None
+    assert again[1:] == [left(SCALE, RESTART)]
+    assert additions(YIELDS, live(*result)) == []
+
+
+def test_what_people_wrote_to_a_field_that_is_no_longer_yielded_is_reverted() -> None:
+    result = taken_over(DESIRED, live(OURS, left(SCALE, EDIT, RESTART)))
+    assert result is not None
+    assert result[0]["fieldsV1"] == {"f:spec": {"f:replicas": {}, "f:paused": {}}}
+    assert result[1:] == [left(RESTART)]
+
+
+def test_a_yielded_field_and_a_restart_are_no_drift() -> None:
+    before = live(OURS, spec={"replicas": 1, "template": {"metadata": {"annotations": {}}, "spec": {}}})
+    restarted = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}, "spec": {}}
+    after = live(OURS, left(SCALE, RESTART), AUTOSCALER, spec={"replicas": 5, "template": restarted})
+    assert fingerprint(YIELDS, before) == fingerprint(YIELDS, after)
+    assert fingerprint(DESIRED, before) != fingerprint(DESIRED, after)
+
+
+def test_what_programs_added_is_named_and_what_is_desired_or_yielded_is_not() -> None:
+    known = entry("helm", {"f:spec": {"f:replicas": {}, "f:paused": {}}})
+    found = live(OURS, CONTROLLER, AUTOSCALER, OPERATOR, EDIT, known)
+    assert [str(each) for each in additions(DESIRED, found)] == [
+        "metadata.annotations.x by some-operator",
+        'metadata.finalizers["a/b"] by some-operator',
+        "spec.paused by helm",
+    ]
+    assert len(additions(annotated(**{"yield": "metadata.annotations.x"}), found)) == 2
 
 
 def test_managers_are_named_once_and_without_status_writers() -> None:

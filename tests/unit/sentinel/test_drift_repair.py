@@ -1,7 +1,8 @@
 """Drift repair with a cluster in memory: what is repaired, what is left alone, and the limit of repeated repairs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,15 +13,19 @@ from pydantic import SecretStr
 from support.eventually import eventually
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, TEARDOWN_MARKER
+from reside.model.errors import NotReady
 from reside.model.kinds import KINDS
 from reside.model.stacks import DesiredStack
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
+from reside.sentinel.guard import findings, verifications
 from reside.sentinel.guard import repairer as repairer_module
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.repairer import DriftRepairer
+from reside.sentinel.store import stacks as storing
 from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
+from reside.sentinel.store.verified import VerifiedStates
 
 pytestmark = pytest.mark.anyio
 OURS = {MANAGED_BY_LABEL: FIELD_MANAGER}
@@ -85,23 +90,27 @@ class Setup:
 
 
 @asynccontextmanager
-async def new_setup(folder: Path, stored: StoredStack, *, lead: bool = True) -> AsyncIterator[Setup]:
+async def new_setup(
+    folder: Path, stored: StoredStack, *, lead: bool = True, live: Collection[dict[str, Any]] = ()
+) -> AsyncIterator[Setup]:
     store = StackStore(folder / "stacks")
     store.save(stored)
     cache, authority = ObjectCache(), Authority()
     api = DictApi(cache)
-    repairer = DriftRepairer(api, cache, store, Vault(folder / "vault", SecretStr("x")), authority)  # type: ignore[arg-type]  # a fake
-    runner = asyncio.create_task(repairer.run())
+    vault = Vault(folder / "vault", SecretStr("x"))
+    repairer = DriftRepairer(api, cache, store, vault, authority)  # type: ignore[arg-type]  # a fake
+    runners = [asyncio.create_task(repairer.run()), asyncio.create_task(repairer.verified.run())]
     if lead:
         authority.lead()
     for kind in KINDS:
-        cache.replace(kind, [])
+        cache.replace(kind, [each for each in live if each["kind"] == kind.kind])
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await repairer.settled()
             yield Setup(cache, authority, store, api, repairer)
     finally:
-        runner.cancel()
+        for runner in runners:
+            runner.cancel()
 
 
 def stored(*objects: dict[str, Any]) -> StoredStack:
@@ -146,7 +155,7 @@ def versioned(name: str, version: str, value: str = "1") -> dict[str, Any]:
 async def test_what_the_engine_wrote_is_not_applied_again(tmp_path: Path, *, late: bool) -> None:
     """The watch shows it before or after the end of the operation. A status that changes meanwhile does not matter."""
     async with new_setup(tmp_path, stored(config_map("a"))) as setup:
-        repaired = repairer_module.REPAIRS.labels("ConfigMap", "apply")._value.get()
+        repaired = findings.REPAIRS.labels("ConfigMap", "apply")._value.get()
         setup.api.applied.clear()
         with setup.repairer.suspended("demo", [A]) as written:
             setup.store.save(stored(config_map("a", "2")))
@@ -162,7 +171,7 @@ async def test_what_the_engine_wrote_is_not_applied_again(tmp_path: Path, *, lat
         setup.repairer.examine_all()
         await setup.repairer.settled()
         assert setup.api.applied == []
-        assert repairer_module.REPAIRS.labels("ConfigMap", "apply")._value.get() == repaired
+        assert findings.REPAIRS.labels("ConfigMap", "apply")._value.get() == repaired
         setup.cache.note("MODIFIED", versioned("a", "9", "drift"))
         await setup.repairer.settled()
         assert setup.api.applied == [A]
@@ -269,9 +278,122 @@ async def test_the_end_of_a_job_is_added_to_what_the_leader_wrote_last(tmp_path:
     async with new_setup(tmp_path, stored(config_map("a"), job), lead=False) as setup:
         StackStore(tmp_path / "stacks").save(stored(config_map("a", "newer"), job))
         setup.cache.note("MODIFIED", {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+        await setup.repairer.settled()
         kept = StackStore(tmp_path / "stacks").stacks["demo"]
         assert kept.finished.keys() == {"Job/j"}
         assert kept.by_key()[A]["data"] == {"v": "newer"}
+
+
+async def test_the_end_of_a_job_is_stored_outside_of_the_event_loop_and_again_until_it_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": OURS}, "spec": {}}
+    async with new_setup(tmp_path, stored(job)) as setup:
+        real, writers = storing.write_file, list[threading.Thread]()
+
+        def write_file(path: Path, content: bytes) -> None:
+            writers.append(threading.current_thread())
+            if len(writers) == 1:
+                raise NotReady("the volume is full")
+            real(path, content)
+
+        monkeypatch.setattr(storing, "write_file", write_file)
+        setup.cache.note("DELETED", {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+        assert setup.store.stacks["demo"].finished.keys() == {"Job/j"}
+        assert writers == []
+        await eventually("the file", lambda: StackStore(tmp_path / "stacks").stacks["demo"].finished)
+        assert len(writers) == 2
+        assert threading.main_thread() not in writers
+        assert setup.cache.get("Job/j") is None
+
+
+async def test_a_reload_makes_only_the_stacks_anew_that_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        other = DesiredStack("other", "co_zowner", (config_map("b"),))
+        setup.store.save(StoredStack("other", "co_zowner").after_apply(other))
+        made: list[str] = []
+        real = repairer_module.as_applied
+        monkeypatch.setattr(
+            repairer_module,
+            "as_applied",
+            lambda obj, space: (made.append(obj["metadata"]["name"]), real(obj, space))[1],
+        )
+        setup.repairer.reload()
+        assert made == ["b"]
+        setup.repairer.reload()
+        assert made == ["b"]
+        setup.store.remove("other")
+        setup.repairer.reload()
+        assert setup.repairer._keys.keys() == {"demo"}
+        setup.delete(A)
+        await setup.repairer.settled()
+        assert setup.cache.objects.keys() == {A}
+
+
+@pytest.fixture
+def _save_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifications, "_SAVE_AFTER_S", 0.0)
+
+
+@pytest.mark.usefixtures("_save_at_once")
+async def test_a_new_process_asks_the_api_server_only_about_what_is_not_known_to_be_right(tmp_path: Path) -> None:
+    secret = {**config_map("s"), "kind": "Secret", "data": {"v": "c2VjcmV0"}}
+    desired = stored(config_map("a"), config_map("b"), config_map("c"), secret)
+    files = tmp_path / "verified"
+    async with new_setup(tmp_path, desired) as setup:
+        assert len(setup.api.applied) == 4
+        await eventually("the file", lambda: list(files.glob("demo.verified")))
+        await setup.repairer.verified.queue.wait_idle()
+        live = [dict(each) for each in setup.cache.objects.values()]
+    content = (files / "demo.verified").read_bytes()
+    assert b"ConfigMap" not in content
+    async with new_setup(tmp_path, desired, live=live) as setup:
+        assert setup.api.applied == []
+        await setup.repairer.verified.queue.wait_idle()
+    changed = [each if each["metadata"]["name"] != "b" else config_map("b", "other") for each in live]
+    async with new_setup(tmp_path, desired, live=changed) as setup:
+        assert setup.api.applied == ["ConfigMap/b"]
+        await setup.repairer.verified.queue.wait_idle()
+    newer = stored(config_map("a", "newer"), config_map("b"), config_map("c"), secret)
+    async with new_setup(tmp_path, newer, live=live) as setup:
+        assert setup.api.applied == ["ConfigMap/a"]
+        await setup.repairer.verified.queue.wait_idle()
+    (files / "demo.verified").write_bytes(content[:40])
+    async with new_setup(tmp_path, desired, live=live) as setup:
+        assert len(setup.api.applied) == 4
+
+
+@pytest.mark.usefixtures("_save_at_once")
+async def test_the_next_leader_knows_what_the_last_one_verified(tmp_path: Path) -> None:
+    async with new_setup(tmp_path, stored(config_map("a")), lead=False) as follower:
+        async with new_setup(tmp_path, stored(config_map("a"))) as leader:
+            await leader.repairer.verified.queue.wait_idle()
+            live = leader.cache.get(A)
+        assert live is not None
+        follower.api.applied.clear()
+        follower.cache.note("MODIFIED", live)
+        follower.repairer.reload()
+        follower.authority.lead()
+        await follower.repairer.settled()
+        assert follower.api.applied == []
+
+
+@pytest.mark.usefixtures("_save_at_once")
+async def test_nothing_stays_of_the_verified_states_of_a_stack_that_was_removed(tmp_path: Path) -> None:
+    file = tmp_path / "verified" / "demo.verified"
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        await setup.repairer.verified.queue.wait_idle()
+        assert file.exists()
+        setup.store.remove("demo")
+        setup.repairer.update("demo")
+        await setup.repairer.verified.queue.wait_idle()
+        assert not file.exists()
+        assert setup.repairer.verified._of == {}
+        file.write_bytes(b"of a process that died")
+    VerifiedStates(tmp_path / "verified", Vault(tmp_path / "vault", SecretStr("x"))).keep_only({"other"})
+    assert not file.exists()
 
 
 async def test_an_unreachable_api_server_is_not_reported_as_an_error_of_the_object(tmp_path: Path) -> None:

@@ -50,8 +50,12 @@ def members(*objects: Any, **more: Any) -> dict[str, Any]:
         (members(*[config_map()] * (MOST_OBJECTS + 1)), f"{MOST_OBJECTS} are allowed"),
         (members(config_map(spec={"n": float("inf")})), "largest double"),
         (members(config_map(spec={"n": 2**63})), "more than 64 bits"),
+        (members(config_map(data={"v": [{}, False]})), r"object 0 of the stack has a list of maps.* at .*\.data\.v"),
+        (members(config_map(data={"v": [None, "x"]})), r"\.data\.v"),
+        (members(config_map(), config_map(a=[{"b": [["x"], {}]}])), r"object 1 of .*\.a\.0\.b"),
+        (members(config_map(**{HALF[:0]: ["x", []]})), "of one type"),
     ],
-    ids=range(14),
+    ids=range(18),
 )
 def test_what_is_beyond_a_limit_is_refused_with_the_limit(found: dict[str, Any], message: str) -> None:
     entry = Edit(OWNER, 0, SessionId(f"{OWNER}_session_zx"), "co_zmap", deleted=False)
@@ -62,6 +66,7 @@ def test_what_is_beyond_a_limit_is_refused_with_the_limit(found: dict[str, Any],
 
 def test_what_is_just_within_the_limits_is_accepted() -> None:
     check_limits(members(config_map(spec=nested(DEEPEST - 1))))
+    check_limits(members(config_map(a=[], b=[{}, {"x": 1}], c=["x", 1, True, 2.5], d=[["x"], []], e=[None, None])))
     check_limits(members(*[config_map()] * MOST_OBJECTS))
     room = LARGEST_OBJECT - len(json.dumps(config_map(data={"v": ""}), separators=(",", ":")))
     check_limits(members(config_map(data={"v": "x" * room})))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reside.model.constants import REPLICA_LABEL, STACK_LABEL, VERSION_LABEL
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL, STACK_LABEL, VERSION_LABEL
 from reside.model.kinds import EVENT, POD
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.pods import FailingProbes, PodCache
@@ -16,7 +16,8 @@ from reside.sentinel.term.pod_counts import PodCounts
 pytestmark = pytest.mark.anyio
 
 KEY = "Deployment/caller-2"
-LABELS = {STACK_LABEL: "caller", REPLICA_LABEL: "caller", VERSION_LABEL: "2"}
+OURS = {MANAGED_BY_LABEL: FIELD_MANAGER, STACK_LABEL: "caller"}
+LABELS = OURS | {REPLICA_LABEL: "caller", VERSION_LABEL: "2"}
 
 
 def pod(uid: str, *, phase: str = "Running", owner: str = "ReplicaSet", **labels: str) -> dict[str, Any]:
@@ -66,6 +67,30 @@ def test_the_problem_of_a_workload_is_that_of_any_of_its_pods(pods: PodCache) ->
     assert pods.problem(KEY) == "ImagePullBackOff"
     pods.note("DELETED", pod("b"))
     assert pods.problem(KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "key"),
+    [
+        ({"kind": "StatefulSet", "name": "jazz"}, {}, "StatefulSet/jazz"),
+        ({"kind": "Job", "name": "report"}, {}, "Job/report"),
+        ({"kind": "ReplicaSet", "name": "web-5f"}, {"pod-template-hash": "5f"}, "Deployment/web"),
+        ({"kind": "ReplicaSet", "name": "web-5f"}, {"pod-template-hash": "6"}, None),
+        ({"kind": "DaemonSet", "name": "web"}, {}, None),
+    ],
+)
+def test_pods_that_another_workload_controls_have_problems_and_are_not_counted(
+    owner: dict[str, Any], labels: dict[str, str], key: str | None
+) -> None:
+    """Their labels are those that the declarer chose; the stack is that which holds the workload."""
+    pods, heard = PodCache(lambda workload: f"holder of {workload}"), list[str]()
+    pods.listen(heard.append)
+    waiting = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
+    meta = {"uid": "a", "labels": labels, "ownerReferences": [owner | {"controller": True}]}
+    pods.replace(POD, [{"metadata": meta, "status": waiting}])
+    assert heard == ([] if key is None else [f"holder of {key}"])
+    if key is not None:
+        assert (pods.problem(key), pods.count(key)) == ("ImagePullBackOff", 0)
 
 
 def probe_event(uid: str, message: str = "Readiness probe failed: HTTP probe failed with statuscode: 503") -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.contract.desired_stacks import Rights
 from reside.sentinel.errors import ClusterRefused
 from reside.sentinel.guard.cache import ObjectCache
+from reside.sentinel.store import prune_record as recording
 from reside.sentinel.store.prune_record import PruneRecord, read_record, write_record
 from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.term.prune import Pruner
@@ -84,7 +86,10 @@ class FakeTerm:
             replica=SimpleNamespace(settings=SimpleNamespace()),
             rights=lambda: Rights(lambda account, _: account == OPERATOR, lambda _: None, 0),
         )
-        self.reporter: Any = SimpleNamespace(desired={})
+        self.reporter: Any = SimpleNamespace(desired={}, is_declared=self._is_declared, listen=lambda _: None)
+
+    def _is_declared(self, key: str) -> bool:
+        return any(key in stack.keys() for stack in self.reporter.desired.values())  # noqa: SIM118 - not a dict
 
     def appear(self, *keys: str) -> None:
         """Let objects appear."""
@@ -97,6 +102,7 @@ class FakeTerm:
         stacks: WorkQueue = WorkQueue("stack", self._check, workers=1, backoff=APPLY_BACKOFF)
         reader: Any = SimpleNamespace(unaccepted=lambda: self.unaccepted)
         pruner = Pruner(self.context, (stacks,), reader, self.reporter)
+        await pruner.begin()
         task = asyncio.create_task(pruner.run())
         try:
             await pruner._queue.wait_idle()
@@ -241,3 +247,45 @@ async def test_nothing_is_deleted_while_the_cluster_is_being_destroyed(tmp_path:
     term.appear(TEARDOWN_MARKER, "ConfigMap/stray")
     async with term.running():
         assert term.deleted == []
+
+
+async def test_the_record_is_written_outside_of_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writers: list[threading.Thread] = []
+    monkeypatch.setattr(recording, "write_file", lambda *_: writers.append(threading.current_thread()))
+    term = FakeTerm(tmp_path)
+    term.store.save(a_stack())
+    term.appear("ConfigMap/stray")
+    async with term.running():
+        assert term.deleted == ["ConfigMap/stray"]
+    assert len(writers) == 2
+    assert threading.main_thread() not in writers
+
+
+async def test_a_change_of_an_object_of_a_stack_causes_no_search(tmp_path: Path) -> None:
+    term = FakeTerm(tmp_path)
+    term.store.save(a_stack())
+    async with term.running() as pruner:
+        term.appear("ConfigMap/known")
+        assert pruner._queue.idle
+        term.appear("ConfigMap/stray")
+        assert not pruner._queue.idle
+
+
+async def test_a_search_looks_only_at_what_may_be_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    term = FakeTerm(tmp_path)
+    names = [f"known-{number}" for number in range(50)]
+    stack = DesiredStack("demo", "co_zowner", tuple(seen(f"ConfigMap/{name}") for name in names))
+    term.store.save(StoredStack("demo", "co_zowner").after_apply(stack))
+    term.appear(*(f"ConfigMap/{name}" for name in names))
+    async with term.running() as pruner:
+        looked: list[str] = []
+        known = pruner._is_known
+        monkeypatch.setattr(pruner, "_is_known", lambda key: (looked.append(key), known(key))[1])
+        pruner.wake()
+        await pruner._queue.wait_idle()
+        assert looked == []
+        smaller = DesiredStack("demo", "co_zowner", stack.objects[1:])
+        term.store.save(term.store.stacks["demo"].after_apply(smaller))
+        await pruner._queue.wait_idle()
+        assert term.deleted == ["ConfigMap/known-0"]
+        assert looked == ["ConfigMap/known-0"]

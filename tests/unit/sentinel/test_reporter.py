@@ -9,11 +9,17 @@ import pytest
 
 from reside.jazz import CoMap, Credentials, Node
 from reside.jazz.server import SyncServer
-from reside.model.stacks import DesiredStack, StackReport
+from reside.model.constants import STACK_LABEL
+from reside.model.kinds import KINDS
+from reside.model.reports import StackReport
+from reside.model.sentinel_data import live_map
+from reside.model.stacks import DesiredStack
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.pods import PodCache
-from reside.sentinel.term import reporter
-from reside.sentinel.term.reporter import REPLACE_AFTER, Reporter
+from reside.sentinel.guard.troubles import Troubles
+from reside.sentinel.term import reporter, reports
+from reside.sentinel.term.live_maps import REPLACE_AFTER
+from reside.sentinel.term.reporter import Reporter
 from reside.sentinel.term.reports import says_more
 
 if TYPE_CHECKING:
@@ -22,15 +28,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 OBJECT = "Deployment/worker-1"
+UNSEEN = {"state": "in-progress", "reason": "the controller has not seen it yet"}
 
 
 class Guard:
     """The parts of a guard that a reporter uses."""
 
     def __init__(self) -> None:
-        self.cache, self.pods = ObjectCache(), PodCache()
+        self.cache, self.pods, self.troubles = ObjectCache(), PodCache(), Troubles()
         self.store = SimpleNamespace(stacks={}, holder=lambda _key: None)
-        self.repairer = SimpleNamespace(problems={}, listen=lambda _listener: lambda: None)
+        self.repairer = SimpleNamespace(
+            problems={}, findings_of=lambda _: (), reverted_of=lambda _: (), listen=lambda _listener: lambda: None
+        )
 
 
 class Term:
@@ -39,35 +48,49 @@ class Term:
     def __init__(self, node: Node) -> None:
         readers = node.create_group()
         self.guard, self.reports = Guard(), readers.create_map()
-        self.data = SimpleNamespace(reports=self.reports, readers=readers)
+        self.live = {kind.kind: node.create_group() for kind in KINDS}
+        self.data = SimpleNamespace(reports=self.reports, readers=readers, live=self.live)
         self.node, self.replica = node, SimpleNamespace(node=node)
         self.reporter = Reporter(self)  # type: ignore[arg-type]
         deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "worker-1"}}
         self.reporter.set_desired(DesiredStack("worker", "co_zOwner", (deployment,)))
 
     async def show(self, ready: int, time: str = "1") -> CoMap:
-        """Report a live Deployment with so many ready pods, and return the present report map."""
+        """Report a live Deployment with so many ready pods, and return the present map of what is live."""
         conditions = [{"type": "Available", "status": "True", "lastUpdateTime": time}]
         status = {"readyReplicas": ready, "conditions": conditions}
         live = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "worker-1"}, "status": status}
         self.guard.cache.note("MODIFIED", live)
         await self.reporter._write("worker")
+        return await self.live_map()
+
+    async def report_of(self, ready: int) -> tuple[CoMap, CoMap]:
+        """Report a live Deployment, and return both maps."""
+        live = await self.show(ready)
+        return await self.report(), live
+
+    async def report(self) -> CoMap:
+        """Return the present report map."""
         return await self.node.load_map(str(self.reports["worker"]))
+
+    async def live_map(self) -> CoMap:
+        """Return the present map of what is live of Deployments."""
+        return await self.node.load_map((await self.report())[live_map("Deployment")])
 
 
 @pytest.fixture
-async def term() -> AsyncIterator[Term]:
+async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
+    monkeypatch.setattr(reports, "LIVE_S", 0.0)
     async with SyncServer() as server, Node(server.url, Credentials.generate()) as node:
         await node.register("sentinel")
         yield Term(node)
 
 
-def seen(report: CoMap) -> Any:
-    live = StackReport.parse(report.as_dict()).objects[OBJECT].live
-    return (live or {})["status"]
+def seen(live: CoMap) -> Any:
+    return live[OBJECT]["status"]
 
 
-async def test_a_report_gets_a_new_map_after_some_changes_and_the_old_one_is_deleted(term: Term) -> None:
+async def test_what_is_live_gets_a_new_map_after_some_changes_and_the_old_one_is_deleted(term: Term) -> None:
     first = await term.show(0)
     for number in range(1, REPLACE_AFTER):
         assert await term.show(number) is first
@@ -76,23 +99,126 @@ async def test_a_report_gets_a_new_map_after_some_changes_and_the_old_one_is_del
     assert second is not first
     assert first.deleted
     assert second.transaction_count == 1
+    assert second.group.id == term.live["Deployment"].id
     assert seen(second)["readyReplicas"] == 99
+    report = await term.report()
+    assert (report.transaction_count, report.group.id) == (2, term.data.readers.id), "created, and one new name"
+
+
+async def test_a_report_gets_a_new_map_after_some_changes_and_keeps_what_is_live(term: Term) -> None:
+    live, first = await term.show(0), await term.report()
+    for number in range(REPLACE_AFTER):
+        term.guard.repairer.problems[OBJECT] = f"problem {number}"
+        assert await term.show(0) is live
+    second = await term.report()
+    assert first.deleted
+    assert second[OBJECT] == UNSEEN | {"status": "error", "error": f"problem {REPLACE_AFTER - 1}"}
+    assert second.transaction_count == 1
+    assert not live.deleted
+
+
+async def test_a_report_of_an_earlier_release_is_replaced_because_its_log_shows_what_is_live(term: Term) -> None:
+    before = term.data.readers.create_map(
+        {OBJECT: {"status": "updated", "live": {"kind": "Deployment"}, "error": None}}
+    )
+    term.reports.set("worker", before.id)
+    live = await term.show(7)
+    assert before.deleted
+    assert (await term.report())[OBJECT] == UNSEEN | {"status": "requested", "error": None}
+    assert seen(live)["readyReplicas"] == 7
+
+
+async def test_the_map_of_a_kind_of_which_nothing_is_live_any_more_is_deleted(term: Term) -> None:
+    live = await term.show(1)
+    deployment = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "worker-1"}}
+    term.guard.cache.note("DELETED", deployment)
+    await term.reporter._write("worker")
+    assert live_map("Deployment") not in await term.report()
+    assert live.deleted
 
 
 async def test_what_a_process_that_died_did_not_delete_is_deleted_with_the_next_map(term: Term) -> None:
-    left = await term.show(0)
-    term.reports.set("worker", term.data.readers.create_map({}).id)  # the process died here
+    left, live = await term.report_of(0)
+    members = {member: value for member, value in left.as_dict().items() if "." not in member}
+    term.reports.set("worker", term.data.readers.create_map(members).id)  # the process died here
     for number in range(REPLACE_AFTER + 1):
         await term.show(number)
     assert left.deleted
+    assert live.deleted
 
 
 async def test_a_removed_stack_leaves_no_report_map(term: Term) -> None:
-    report = await term.show(1)
+    report, live = await term.report_of(1)
     term.reporter.remove("worker")
     await term.reporter._write("worker")
     assert "worker" not in term.reports
     assert report.deleted
+    assert live.deleted
+
+
+async def test_what_is_live_is_written_at_most_once_a_second_and_its_last_state_is(
+    term: Term, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "LIVE_S", 3600.0)
+    report = await term.show(0)
+    count = report.transaction_count
+    for ready in range(20):
+        await term.show(ready)
+    assert report.transaction_count == count
+    assert term.reporter.queue.statistics().waiting == 1, "it is written later"
+    term.guard.repairer.problems[OBJECT] = "a problem"
+    await term.show(20)
+    assert (report.transaction_count, seen(report)["readyReplicas"]) == (count + 1, 20)
+    await term.show(21)
+    monkeypatch.setattr(reports, "LIVE_S", 0.0)
+    await term.show(21)
+    assert (report.transaction_count, seen(report)["readyReplicas"]) == (count + 2, 21)
+
+
+async def test_what_others_do_to_objects_is_written_at_most_once_a_second(
+    term: Term, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may change objects could otherwise have a report written as often as he likes."""
+    found: list[str] = []
+    term.guard.repairer.findings_of = lambda _: tuple(found)
+    await term.show(1)
+    report = await term.report()
+    monkeypatch.setattr(reporter, "LIVE_S", 3600.0)
+    for number in range(20):
+        found[:] = [f"somebody has added field {number}"]
+        await term.show(1)
+    assert report[OBJECT]["drift"] == ["somebody has added field 0"]
+    assert term.reporter.queue.statistics().waiting == 1, "it is written later"
+    monkeypatch.setattr(reporter, "LIVE_S", 0.0)
+    await term.show(1)
+    assert report[OBJECT]["drift"] == ["somebody has added field 19"]
+
+
+async def test_a_report_shows_what_its_readers_need(term: Term) -> None:
+    template = {"spec": {"containers": [{"name": "main", "env": [{"name": "A", "value": "x" * 2000}]}]}}
+    live = {"kind": "Deployment", "metadata": {"name": "worker-1", "generation": 3, "managedFields": [{}] * 9}}
+    live |= {"spec": {"replicas": 2, "template": template}, "status": {"readyReplicas": 1}}
+    term.guard.cache.note("ADDED", live)
+    await term.reporter._write("worker")
+    report, shown = await term.report(), await term.live_map()
+    assert report[OBJECT] == UNSEEN | {"status": "requested", "error": None}
+    assert StackReport.parse(report.as_dict(), shown.as_dict()).objects[OBJECT].live == {
+        "kind": "Deployment",
+        "metadata": {"name": "worker-1", "generation": 3},
+        "spec": {"replicas": 2},
+        "status": {"readyReplicas": 1},
+    }
+
+
+async def test_the_process_forgets_the_reports_that_it_replaced(term: Term) -> None:
+    """Each write stays in the log of its map, and so in memory."""
+    counts = []
+    for number in range(REPLACE_AFTER * 60):
+        await term.show(number)
+        if number % REPLACE_AFTER == 0:
+            await term.node.flush()
+            counts.append(term.node.statistics.values)
+    assert max(counts[20:]) < 40
 
 
 async def test_a_change_of_times_alone_waits_and_any_other_change_is_written_at_once(
@@ -106,7 +232,7 @@ async def test_a_change_of_times_alone_waits_and_any_other_change_is_written_at_
     assert term.reporter.queue.statistics().waiting == 1, "it is written later"
     await term.show(3, time="3")
     assert seen(report)["readyReplicas"] == 3
-    monkeypatch.setattr(reporter, "QUIET_S", 0.0)
+    monkeypatch.setattr(reports, "QUIET_S", 0.0)
     await term.show(3, time="4")
     assert seen(report)["conditions"][0]["lastUpdateTime"] == "4"
 
@@ -114,12 +240,25 @@ async def test_a_change_of_times_alone_waits_and_any_other_change_is_written_at_
 @pytest.mark.parametrize(
     ("present", "desired", "expected"),
     [
-        ({"live": {"status": {"lastUpdateTime": "1"}}}, {"live": {"status": {"lastUpdateTime": "2"}}}, False),
-        ({"live": {"items": [{"lastProbeTime": 1}]}}, {"live": {"items": [{}]}}, False),
-        ({"problem": None}, {"problem": "CrashLoopBackOff: exit code 1"}, True),
-        ({"live": {"metadata": {"generation": 1}}}, {"live": {"metadata": {"generation": 2}}}, True),
-        (None, {"status": "updated"}, True),
+        ({"status": {"lastUpdateTime": "1"}}, {"status": {"lastUpdateTime": "2"}}, False),
+        ({"items": [{"lastProbeTime": 1}]}, {"items": [{}]}, False),
+        ({"metadata": {"generation": 1}}, {"metadata": {"generation": 2}}, True),
+        (None, {"status": {}}, True),
     ],
 )
 def test_only_times_say_nothing(present: Any, desired: Any, expected: bool) -> None:
     assert says_more(present, desired) is expected
+
+
+async def test_states_are_written_at_most_once_a_second(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason of a rollout changes with each of its pods."""
+    monkeypatch.setattr(reporter, "LIVE_S", 3600.0)
+    live = {"kind": "PersistentVolumeClaim", "metadata": {"name": "c", "labels": {STACK_LABEL: "worker"}}}
+    states: list[tuple[str, int]] = []
+    for number in range(9):
+        term.guard.cache.note("MODIFIED", live | {"status": {"phase": "Bound" if number % 2 else "Pending"}})
+        await term.reporter._write("worker")
+        report = await term.report()
+        states.append((report["PersistentVolumeClaim/c"]["state"], report.transaction_count))
+    assert states[0][0] == "in-progress"
+    assert set(states[1:]) == {("current", states[1][1])}

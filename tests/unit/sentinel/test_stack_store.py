@@ -1,6 +1,7 @@
 """Stored stacks during an apply, reports from desired and live state, and the authority."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, STACK_LABEL
 from reside.model.errors import NotReady
+from reside.model.reports import StackReport
 from reside.model.stacks import DesiredStack
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.store.stacks import StackStore, StoredStack
@@ -157,6 +159,26 @@ def test_a_failed_repair_is_an_error() -> None:
     report = compose(state(stack(config_map("a")), stored(config_map("a")), problems={"ConfigMap/a": "refused"}))
     assert report.objects["ConfigMap/a"].status == "error"
     assert report.objects["ConfigMap/a"].error == "refused"
+
+
+def test_the_state_of_a_live_object_is_reported_with_the_reason_of_its_pods_or_of_events() -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "status": {}}
+    key, kept = "PersistentVolumeClaim/c", stored(claim)
+
+    def of(pod: str | None, event: str | None) -> tuple[str | None, str | None]:
+        found = state(stack(claim), kept, live={key: claim})
+        found = replace(found, pod_problem=lambda _: pod, trouble=lambda _, live: event if live["status"] == {} else "")
+        report = compose(found).objects[key]
+        assert StackReport.parse(compose(found).document()).objects[key] == replace(report, live=None)
+        assert report.problem == (pod or event)
+        return report.state, report.reason
+
+    assert of(None, None) == ("in-progress", "it is not bound to a volume")
+    assert of(None, "ProvisioningFailed: no") == ("in-progress", "ProvisioningFailed: no")
+    assert of("Unschedulable: no", "ProvisioningFailed: no") == ("in-progress", "Unschedulable: no")
+    assert compose(state(stack(claim), kept)).objects[key].state is None
+    unknown = {"status": "updated", "live": claim, "error": None, "state": "of a newer release"}
+    assert StackReport.parse({key: unknown}).objects[key].state is None
 
 
 def test_a_finished_job_that_was_deleted_is_reported_as_it_was() -> None:

@@ -43,7 +43,7 @@ def request(number: int, **members: Any) -> SeenRequest:
             **members,
         }
     )
-    return SeenRequest(f"co_zRequest{number}", value, by_id=f"co_zRequest{number}", by_spec=f"co_zRequest{number}")
+    return SeenRequest(f"co_zRequest{number}", value, by_id=f"co_zRequest{number}")
 
 
 def seen(value: Replica, **members: Any) -> SeenReplica:

@@ -62,7 +62,7 @@ async def test_a_malformed_session_is_ignored_alone(kind: str) -> None:
     message = whole_of(hub, value)
     message["new"] = {session: batch} | message["new"]
     reader.give(message)
-    found = await reader.load_map(value.id, timeout=1)
+    found = await reader.load_map(value.id, timeout=30)
     assert found.as_dict() == {"x": 1}
     assert [reason in (why or "") for theirs, _, why in found.refusals() if theirs == session] == [True]
     assert reader.statistics.rejected == 1
@@ -85,4 +85,4 @@ async def test_a_header_that_is_refused_delays_nobody() -> None:
     assert account.header is not None
     refused = dict(account.header.raw) | {"uniqueness": "another"}
     reader.give({"action": "content", "id": author.account_id, "priority": 0, "header": refused, "new": {}})
-    assert (await reader.load_map(value.id, timeout=1)).as_dict() == {"x": 1}
+    assert (await reader.load_map(value.id, timeout=30)).as_dict() == {"x": 1}

@@ -179,3 +179,20 @@ async def test_announced_sessions_that_arrived_are_not_checked_again(setup: Setu
     core.expected = {owner: 1, setup.session: 1}
     assert core.is_complete()
     assert core.expected == {}
+
+
+async def test_a_released_session_is_asked_for_after_the_acknowledgement_that_counts_it(setup: Setup) -> None:
+    """Otherwise the server takes what is asked for as known."""
+    value = await _map(setup)
+    await setup.load(value, setup.stranger)
+    await setup.load(value, setup.reader)
+    setup.stranger.transact(value.id, [{"op": "set", "key": "x", "value": 2}], private=False, made_at=1)
+    written = [item for item in setup.stranger.take() if item["action"] == "content"]
+    await exchange_during(setup.hub, setup.owner, value.group.add_member(setup.stranger.account_id, "writer"))
+    await exchange(setup.hub, setup.owner)
+    setup.reader.connections[0].sync.ask(setup.reader._host.store.core(value.group.id))
+    setup.hub.give(*setup.reader.take())
+    promoted = [item for item in setup.hub.take() if item["action"] == "content" and item["id"] == value.group.id]
+    setup.reader.give(*written, *promoted)
+    sent = [item["action"] for item in setup.reader.take_queued() if item["id"] == value.id]
+    assert sent == ["known", "load"]

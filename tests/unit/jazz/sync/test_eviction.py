@@ -10,6 +10,7 @@ from support.jazz_nodes import content
 from reside.jazz import CoMap, WritePolicy
 from reside.jazz.memory.eviction import evictable
 from reside.jazz.memory.readiness import Absent, missing_for
+from reside.jazz.node.runtime import _DELETED
 from reside.jazz.wire.crypto import Agent, new_agent_secret
 from reside.jazz.wire.header import account_header, branch_header, owned_header
 
@@ -144,7 +145,7 @@ async def test_a_node_evicts_values_automatically(hub: DetachedNode, writer: Det
     assert writer.statistics.values < 1_000
 
 
-async def test_a_node_with_a_policy_evicts_accounts_and_keeps_what_it_has_loaded(
+async def test_a_node_with_a_policy_evicts_accounts_and_unused_values_but_no_groups(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
     group = writer.create_group()
@@ -159,7 +160,19 @@ async def test_a_node_with_a_policy_evicts_accounts_and_keeps_what_it_has_loaded
     await asyncio.sleep(0)
     assert reader.statistics.values < 600
     _sweep(reader)
-    assert reader._host.store.cores.keys() == {value.id, group.id, writer.account_id}
+    assert reader._host.store.cores.keys() == {group.id, writer.account_id}
+
+
+async def test_a_node_with_a_policy_keeps_the_values_that_it_has_written(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
+    """A server that was restored from a backup gets them from here."""
+    node = DetachedNode(policy=WritePolicy(refuse_after_removal=True))
+    await exchange_during(hub, node, node.register("careful"))
+    co_id = node.create_group().create_map({"x": 1}).id
+    await exchange(hub, node)
+    _sweep(node)
+    assert co_id in node._host.store.cores
 
 
 def test_an_unused_value_leaves_no_dependency() -> None:
@@ -223,3 +236,23 @@ async def test_a_group_that_no_longer_extends_another_is_not_referenced_there(
     assert co_id not in writer._host.store.core(parent.id).dependants
     await parent.add_member("everyone", "reader")
     assert parent.role_of("everyone") == "reader"
+
+
+async def test_values_that_this_node_deleted_are_evicted_once_the_server_knows(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
+    group = writer.create_group()
+    kept, last = group.create_map({"x": 0}), group.create_map({"x": 0})
+    for number in range(_DELETED - 1):
+        group.create_map({"x": number}).destroy()
+    await exchange(hub, writer)
+    gc.collect()
+    assert len([core for core in writer._host.store.cores.values() if core.deleted]) == _DELETED - 1
+    last.destroy()
+    assert len(writer._host.store.cores) > _DELETED
+    await exchange(hub, writer)
+    gc.collect()
+    remaining = [core.co_id for core in writer._host.store.cores.values() if core.deleted]
+    assert remaining == [last.id], "the program refers to it"
+    assert content(kept) == {"x": 0}
+    assert await exchange_during(hub, writer, writer.load_map(kept.id)) is kept

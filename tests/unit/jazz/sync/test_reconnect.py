@@ -81,7 +81,7 @@ def _copied(store: Store) -> Store:
 def _side(store: Store, sent: list[str]) -> Sync:
     """Return one side of a connection, which appends its messages to `sent`."""
     exchange = Exchange(store, on_acknowledged=lambda _: None, on_too_late=lambda _: None)
-    return exchange.add(sent.append, sent.append, on_full_load=lambda _: None)
+    return exchange.add(lambda text, _=None: sent.append(text), sent.append, on_full_load=lambda _: None)
 
 
 @pytest.fixture

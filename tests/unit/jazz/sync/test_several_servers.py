@@ -27,7 +27,7 @@ class _Server:
         self._connection = node.connections[place]
         self._answers: list[str] = []
         self._sync = Exchange(self.store, on_acknowledged=lambda _: None, on_too_late=lambda _: None).add(
-            self._answers.append, self._answers.append, on_full_load=lambda _: None
+            lambda text, _=None: self._answers.append(text), self._answers.append, on_full_load=lambda _: None
         )
         self._sync.connected = True
 
@@ -81,7 +81,7 @@ async def test_a_write_is_acknowledged_once_both_servers_have_it(
 ) -> None:
     one, two = servers
     value = node.create_group().create_map({"x": 1})
-    uploading = asyncio.create_task(value.uploaded(timeout=5))
+    uploading = asyncio.create_task(value.uploaded(timeout=60))
     await _settle(node, one)
     assert one.holds(value.id) == 1
     assert not uploading.done()
@@ -124,7 +124,7 @@ async def test_a_value_is_absent_once_both_servers_have_said_so(
     node: DetachedNode, servers: tuple[_Server, _Server]
 ) -> None:
     one, two = servers
-    loading = asyncio.create_task(node.load(ABSENT, timeout=5))
+    loading = asyncio.create_task(node.load(ABSENT, timeout=60))
     for _ in range(5):
         await _settle(node, one)
     assert not node._host.store.cores[ABSENT].absent  # type: ignore[index]
@@ -137,13 +137,13 @@ async def test_a_value_is_absent_if_the_other_connection_ends_before_its_answer(
     node: DetachedNode, servers: tuple[_Server, _Server]
 ) -> None:
     one, _ = servers
-    looking = asyncio.create_task(node._host.load_header(ABSENT, timeout=5))
+    looking = asyncio.create_task(node._host.load_header(ABSENT, timeout=60))
     await asyncio.sleep(0)
     await _settle(node, one)
     assert not looking.done()
     node.connections[1]._disconnected()
     await looking
-    loading = asyncio.create_task(node.load_map(ABSENT, timeout=5))
+    loading = asyncio.create_task(node.load_map(ABSENT, timeout=60))
     while not loading.done():
         await _settle(node, one)
     with pytest.raises(ValueNotFound):
@@ -167,7 +167,7 @@ async def test_what_one_server_forges_is_taken_from_the_other(
         server.store.cores.update(elsewhere.store.cores)
     signature = one.store.cores[value.id].sessions[writer._host.writer.session]
     good, signature.signature = signature.signature, "signature_z" + "1" * 64
-    loading = asyncio.create_task(node.load_map(value.id, timeout=5))
+    loading = asyncio.create_task(node.load_map(value.id, timeout=60))
     await asyncio.sleep(0)
     await _settle(node, one)
     assert node._host.store.cores[value.id].rejected

@@ -100,6 +100,23 @@ async def test_a_write_that_its_fence_refuses_before_it_is_sent_ends_the_node(
         await writer.until_closed()
 
 
+async def test_a_write_that_its_fence_refuses_when_the_frame_is_complete_ends_the_node(
+    writer: DetachedNode, value: CoMap, fence: Fence
+) -> None:
+    """A process was stopped between the check and the end of its turn: a version was created twice."""
+    with fenced_writes(fence.check):
+        value.set("a", 2)
+    other = writer.create_group()
+    writer._host.writer.send()
+    fence.closed = True
+    outbox = writer.connections[0].transport.outbox
+    assert outbox.buffered > 0
+    assert outbox.frame() is None
+    assert outbox.buffered == 0
+    with pytest.raises(NodeClosed, match="writes were not sent in time: too late"):
+        other.create_map()
+
+
 async def test_a_write_that_is_not_acknowledged_is_not_sent_again_after_its_fence_refuses_it(
     writer: DetachedNode, hub: DetachedNode, value: CoMap, fence: Fence
 ) -> None:

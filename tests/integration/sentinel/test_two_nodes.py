@@ -1,0 +1,100 @@
+"""Kubernetes' scheduler and two nodes: an update of the Sentinel gets the node on which its volume is mounted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.eventually import eventually_sync
+from support.sentinel import kubectl, new_namespace
+from unit.alpha.entities import CLUSTER, OWNER, replica
+
+from reside.alpha.stacks.render import render
+from reside.local.toolchain import Toolchain
+from reside.model import constants
+from reside.model.stacks import object_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reside.local import ClusterInfo
+
+SCHEDULER = f"of-two-nodes-{uuid.uuid4().hex[:6]}"
+"""Only pods that name it are scheduled: other tests have pods in the same Kubernetes."""
+ROOM = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+
+
+@pytest.fixture
+def nodes(cluster: ClusterInfo, tmp_path: Path) -> Iterator[list[str]]:
+    """Yield the names of two nodes without a kubelet, with a scheduler."""
+    names = [f"{SCHEDULER}-{number}" for number in range(2)]
+    with scheduler(cluster, tmp_path):
+        for name in names:
+            labels = {"kubernetes.io/hostname": name}
+            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+            kubectl(cluster, "create", "-f", "-", stdin=json.dumps(node))
+            kubectl(cluster, "patch", "node", name, "--type=merge", "-p", '{"spec": {"taints": []}}')
+            status = {"status": {"capacity": ROOM, "allocatable": ROOM}}
+            kubectl(cluster, "patch", "node", name, "--subresource=status", "--type=merge", "-p", json.dumps(status))
+        yield names
+        kubectl(cluster, "delete", "node", *names)
+
+
+@contextmanager
+def scheduler(cluster: ClusterInfo, folder: Path) -> Iterator[None]:
+    """Run a scheduler for the pods that name it."""
+    settings = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(cluster.kubeconfig)},
+        "profiles": [{"schedulerName": SCHEDULER}],
+    }
+    (folder / "scheduler.json").write_text(json.dumps(settings))
+    command = [Toolchain.default().find("kube-scheduler"), "--config", folder / "scheduler.json", "--secure-port=0"]
+    with (folder / "scheduler.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def place(cluster: ClusterInfo, namespace: str, name: str, labels: dict[str, str], spec: dict[str, Any]) -> str:
+    """Create a pod that takes a third of a node, and return the node that it gets."""
+    resources = {"requests": {"cpu": "1300m"}}
+    tolerations = [{"operator": "Exists"}]  # the nodes have no kubelet that reports them as ready
+    own = {"schedulerName": SCHEDULER, "tolerations": tolerations}
+    own |= {"containers": [{"name": "c", "image": "none", "resources": resources}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec | own}
+    kubectl(cluster, "-n", namespace, "create", "-f", "-", stdin=json.dumps(pod))
+    path = "jsonpath={.spec.nodeName}"
+    return eventually_sync(
+        f"the node of {name}",
+        lambda: kubectl(cluster, "-n", namespace, "get", "pod", name, "-o", path),
+        bool,
+        within=120,
+    )
+
+
+def test_a_new_version_gets_the_node_of_the_old_one_although_the_other_is_empty(
+    cluster: ClusterInfo, nodes: list[str]
+) -> None:
+    namespace = new_namespace(cluster)
+    kubectl(cluster, "-n", namespace, "create", "serviceaccount", "default-of-test")
+    sentinel = replica("running-outdated", "starting", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
+    stack = render(sentinel, CLUSTER, owner=OWNER, serving=())
+    templates = [obj["spec"]["template"] for obj in stack.objects if object_key(obj).startswith("Deployment/")]
+    old, new = ((each["metadata"]["labels"], {"affinity": each["spec"]["affinity"]}) for each in templates)
+    account = {"serviceAccountName": "default-of-test"}
+    first = place(cluster, namespace, "old", old[0], old[1] | account)
+    assert first in nodes
+    assert place(cluster, namespace, "other", {"app": "other"}, account) != first, "the scheduler spreads pods"
+    assert place(cluster, namespace, "new", new[0], new[1] | account) == first
+    kubectl(cluster, "-n", namespace, "delete", "pod", "--all", "--grace-period=0", "--force")

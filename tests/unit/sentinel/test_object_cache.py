@@ -1,0 +1,83 @@
+"""The cache of live objects: what listeners hear of a list or an event, and which objects belong to a stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reside.model.constants import FIELD_MANAGER, STACK_LABEL
+from reside.model.kinds import BY_KIND
+from reside.sentinel.guard.cache import ObjectCache
+
+KIND = BY_KIND["ConfigMap"]
+
+
+def config_map(name: str, version: str | None = "1", *, stack: str = "demo", uid: str = "u") -> dict[str, Any]:
+    meta = {"name": name, "uid": uid, "labels": {STACK_LABEL: stack}}
+    return {"kind": "ConfigMap", "metadata": meta | ({} if version is None else {"resourceVersion": version})}
+
+
+@pytest.fixture
+def cache() -> ObjectCache:
+    cache = ObjectCache()
+    cache.replace(KIND, [config_map("a"), config_map("b")])
+    return cache
+
+
+@pytest.fixture
+def heard(cache: ObjectCache) -> list[str]:
+    found: list[str] = []
+    cache.listen(lambda key, _before, live: found.append(f"{key} {'gone' if live is None else 'seen'}"))
+    return found
+
+
+def test_a_list_tells_only_what_changed(cache: ObjectCache, heard: list[str]) -> None:
+    cache.replace(KIND, [config_map("a"), config_map("b", "2"), config_map("c")])
+    assert heard == ["ConfigMap/b seen", "ConfigMap/c seen"]
+    heard.clear()
+    cache.replace(KIND, [config_map("b", "2"), config_map("c")])
+    assert heard == ["ConfigMap/a gone"]
+
+
+def test_an_object_that_was_created_anew_is_a_change_even_in_the_same_version(
+    cache: ObjectCache, heard: list[str]
+) -> None:
+    cache.replace(KIND, [config_map("a", uid="other"), config_map("b")])
+    assert heard == ["ConfigMap/a seen"]
+
+
+def test_an_event_that_repeats_a_version_is_no_change(cache: ObjectCache, heard: list[str]) -> None:
+    cache.note("MODIFIED", config_map("a"))
+    assert heard == []
+    cache.note("MODIFIED", config_map("a", None))
+    cache.note("MODIFIED", config_map("a", None))
+    cache.note("DELETED", config_map("a", "9"))
+    assert heard == ["ConfigMap/a seen", "ConfigMap/a seen", "ConfigMap/a gone"]
+
+
+def test_a_list_of_one_kind_leaves_the_others(cache: ObjectCache) -> None:
+    cache.replace(BY_KIND["Secret"], [])
+    assert cache.objects.keys() == {"ConfigMap/a", "ConfigMap/b"}
+
+
+def test_only_the_fields_of_other_managers_are_kept(cache: ObjectCache) -> None:
+    """What is left out is the largest part of most objects. What stays tells who has changed or added something."""
+    ours, status, other = (
+        {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": {"f:data": {}}},
+        {"manager": "kube-controller-manager", "subresource": "status", "fieldsV1": {"f:status": {}}},
+        {"manager": "kubectl-edit", "fieldsV1": {"f:data": {}}},
+    )
+    for name, found in (("a", [ours, status, other]), ("b", [ours, status])):
+        live = config_map(name, "2")
+        live["metadata"]["managedFields"] = found
+        cache.note("MODIFIED", live)
+    assert cache.objects["ConfigMap/a"]["metadata"]["managedFields"] == [other]
+    assert "managedFields" not in cache.objects["ConfigMap/b"]["metadata"]
+
+
+def test_the_objects_of_a_stack_follow_their_labels(cache: ObjectCache) -> None:
+    assert cache.of_stack("demo") == {"ConfigMap/a", "ConfigMap/b"}
+    cache.note("MODIFIED", config_map("a", "2", stack="other"))
+    cache.note("DELETED", config_map("b"))
+    assert (cache.of_stack("demo"), cache.of_stack("other")) == (frozenset(), {"ConfigMap/a"})
