@@ -106,7 +106,7 @@ class World:
                 with suppress(EngineError, Died):
                     await self._run(spec)
                 self._proxy.seen = lambda _request, _side: None
-                death.over = True
+            # Leaving `appearing` waits for what it still has to report: a write just before the end is a point, too.
         return death
 
     async def _run(self, spec: StackSpec) -> None:
@@ -190,7 +190,6 @@ class _Death:
         self._refused = 0
         self.name = ""
         self.done: dict[str, str] = {}
-        self.over = False
 
     def request(self, request: Request, side: Side) -> None:
         """Count a request of the engine; at the point, the victim dies and the client gets no answer."""
@@ -204,7 +203,7 @@ class _Death:
 
     def file(self, name: str, renamed: bool) -> None:
         """Count a write of the state, which begins with a draft and ends with its renaming."""
-        if not self.over and (renamed or name.endswith(".tmp")) and f"{self._stack}.json" in name:
+        if (renamed or name.endswith(".tmp")) and f"{self._stack}.json" in name:
             side: Side = "after" if renamed else "before"
             if not (renamed and name.endswith(".bak")):
                 self._is_point("state", side, f"{side} a write of the state")
