@@ -6,7 +6,8 @@ while it is handled is handled again afterwards. A failure delays a key with bac
 
 A key that was added is *fresh*; one that waits because it failed is a *retry*. Fresh keys are handled first, urgent
 ones before the others, and retries never take the last lane. So keys that fail again and again, however slowly, don't
-delay a change. Each call costs O(log n) for n waiting keys.
+delay a change. Groups of keys take turns: thousands of keys of one group delay those of another by one key at a time.
+Each call costs O(log n) for n waiting keys.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Final
+
+from reside.common.fair_queue import FairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,12 +48,14 @@ class Lanes:
         backoff: pauses after failures.
         draw: returns a random number from 0 to 1 for the jitter of each pause.
         urgent: returns whether a key is handled before other fresh ones.
+        group: returns the group of a key when it becomes due; groups take turns.
     """
 
     limit: int
     backoff: Backoff
     draw: Callable[[], float] = random.random
     urgent: Callable[[str], bool] = lambda _: False
+    group: Callable[[str], str] = lambda _: ""
     waiting: dict[str, Waiting] = field(default_factory=dict)
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
@@ -61,8 +66,10 @@ class Lanes:
     """Key that was added while it is handled → time when it is due again."""
     _times: list[tuple[float, int, str]] = field(default_factory=list)
     """Heap of the times at which waiting keys become due. An entry is outdated if `waiting` has another time."""
-    _due: tuple[dict[str, None], dict[str, None], dict[str, None]] = field(default_factory=lambda: ({}, {}, {}))
-    """The keys that are due, in the order in which they became due: urgent ones, other fresh ones, and retries."""
+    _due: tuple[FairQueue, FairQueue, FairQueue] = field(
+        default_factory=lambda: (FairQueue(), FairQueue(), FairQueue())
+    )
+    """The keys that are due: urgent ones, other fresh ones, and retries."""
     _fresh: int = 0
     """Number of fresh keys that wait."""
     _numbers: Iterator[int] = field(default_factory=count)
@@ -82,9 +89,9 @@ class Lanes:
         free = self.limit - len(self.running)
         urgent, fresh, retries = self._due
         if free > 0 and (urgent or fresh):
-            key = next(iter(urgent or fresh))
+            key = (urgent or fresh).take()
         elif (free > 1 or (free and self.limit == 1)) and retries:
-            key = next(iter(retries))
+            key = retries.take()
         else:
             return None
         self.waited_s = max(0.0, now - self.waiting[key].due)
@@ -145,7 +152,7 @@ class Lanes:
         before = self.waiting.pop(key, None)
         if before is not None:
             self._fresh -= not before.retry
-            self._place(key, before).pop(key, None)
+            self._place(key, before).discard(key)
 
     def _become_due(self, now: float) -> None:
         """Move the keys that are due by now out of the heap, and drop its outdated entries."""
@@ -157,9 +164,9 @@ class Lanes:
                 return
             heappop(self._times)
             if is_current:
-                self._place(key)[key] = None
+                self._place(key).add(key, self.group(key))
 
-    def _place(self, key: str, entry: Waiting | None = None) -> dict[str, None]:
+    def _place(self, key: str, entry: Waiting | None = None) -> FairQueue:
         """Return the keys among which a waiting key is once it is due."""
         is_retry = (entry or self.waiting[key]).retry
         return self._due[2 if is_retry else 0 if self.urgent(key) else 1]

@@ -80,6 +80,7 @@ class WorkQueue:
         backoff: pauses after failures.
         judge: returns what to do after an error of the handler.
         urgent: returns whether a key is handled before others that did not fail.
+        group: returns the group of a key; groups take turns, however many keys each has.
         attempts: consecutive failures after which a key waits for a change, unless the error is transient; None: no
             limit.
     """
@@ -93,13 +94,14 @@ class WorkQueue:
         backoff: Backoff,
         judge: Callable[[Exception], Verdict] = judge,
         urgent: Callable[[str], bool] = lambda _: False,
+        group: Callable[[str], str] = lambda _: "",
         attempts: int | None = None,
     ) -> None:
         self.name = name
         self._handler = handler
         self._judge = judge
         self._attempts = attempts
-        self._lanes = Lanes(workers, backoff, urgent=urgent)
+        self._lanes = Lanes(workers, backoff, urgent=urgent, group=group)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()

@@ -90,6 +90,13 @@ class TermContext:
         stored = self.guard.store.stacks.get(stack)
         return stored.owner if stored else self.data.owner(stack)
 
+    def declarer(self, stack: str) -> str:
+        """Return whose turn it is when a stack is handled: its owner, or else the account that wrote its entry last."""
+        if (owner := self.owner(stack)) is not None:
+            return owner
+        edit = self.data.desired.edit(stack)
+        return edit.by if edit else ""
+
     def entry(self, stack: str) -> Edit | None:
         """Return the effective edit of the stack's entry in `desired`."""
         return effective_edit(self.data.desired.history(stack), self.owner(stack), self.rights())

@@ -53,7 +53,9 @@ class Reporter:
         self._live = LiveMaps(self._node, context.data)
         self._paced_at: dict[str, float] = {}
         """Stack → when drift and states were written last without another change."""
-        self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
+        self.queue = WorkQueue(
+            "report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge, group=context.declarer
+        )
         guard = context.guard
         self._pod_counts = PodCounts(guard)
         self.progress = Progress(guard.cache, self.touch)

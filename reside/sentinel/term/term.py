@@ -57,7 +57,13 @@ class Term:
         self._context = context
         self._reporter = Reporter(context)
         self._reads = WorkQueue(
-            "read", self._read, workers=_READERS, backoff=APPLY_BACKOFF, judge=judge, urgent=_is_urgent
+            "read",
+            self._read,
+            workers=_READERS,
+            backoff=APPLY_BACKOFF,
+            judge=judge,
+            urgent=_is_urgent,
+            group=context.declarer,
         )
         self._stacks = WorkQueue(
             "stack",
@@ -66,11 +72,14 @@ class Term:
             backoff=APPLY_BACKOFF,
             judge=judge,
             urgent=_is_urgent,
+            group=context.declarer,
             attempts=ATTEMPTS,
         )
         self._reader = Reader(context, self._reporter, self._reads.add, self._is_read)
         self._applier = Applier(context, self._reporter, self._reader, self._reads.add)
-        self._previews = WorkQueue("preview", self._preview, workers=_READERS, backoff=APPLY_BACKOFF, judge=judge)
+        self._previews = WorkQueue(
+            "preview", self._preview, workers=_READERS, backoff=APPLY_BACKOFF, judge=judge, group=self._previewed_by
+        )
         self._readers = WorkQueue("readers", self._renew, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         self._previewer = Previewer(context, context.lanes.previews, self._previews.add)
         self._pruner = Pruner(context, (self._reads, self._stacks), self._reader, self._reporter)
@@ -177,6 +186,10 @@ class Term:
         await self._previewer.handle(key)
         if await self._context.data.replace_previews(self._context.replica.node):
             self._follow_previews()
+
+    def _previewed_by(self, key: str) -> str:
+        edit = self._context.data.previews.edit(key)
+        return edit.by if edit else ""
 
     async def _expire(self) -> None:
         """Examine all candidates from time to time, because some may have expired."""

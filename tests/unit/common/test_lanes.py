@@ -200,3 +200,32 @@ def test_the_wait_for_a_lane_is_measured_from_the_moment_when_a_key_is_due() -> 
     queue.done("a/1")
     assert queue.take(9.0) == "b/1"
     assert queue.waited_s == 3.0
+
+
+def test_groups_take_turns() -> None:
+    """A thousand keys of one group, fresh ones or retries, delay one of another by one key."""
+    queue = Lanes(2000, Backoff(first=1.0, longest=4.0), group=lambda key: key[0])
+    for number in range(1000):
+        queue.add(f"a/{number}")
+    queue.add("b/1")
+    queue.add("b/2")
+    assert [queue.take(0) for _ in range(5)] == ["a/0", "b/1", "a/1", "b/2", "a/2"]
+    for key in ("a/0", "a/1", "a/2", "b/1"):
+        queue.failed(key, 0)
+    while queue.take(0):
+        pass
+    assert {queue.take(9.0), queue.take(9.0)} == {"a/0", "b/1"}
+
+
+def test_a_key_that_is_handled_again_waits_behind_those_of_its_group() -> None:
+    queue = Lanes(1, Backoff(first=1.0, longest=4.0), group=lambda key: key[0])
+    for key in ("a/1", "a/2", "b/1"):
+        queue.add(key)
+    taken = []
+    for _ in range(4):
+        key = queue.take(0)
+        assert key is not None
+        taken.append(key)
+        queue.add(key)
+        queue.done(key)
+    assert taken == ["a/1", "b/1", "a/2", "b/1"]

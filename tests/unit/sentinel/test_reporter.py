@@ -55,6 +55,10 @@ class Term:
         deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "worker-1"}}
         self.reporter.set_desired(DesiredStack("worker", "co_zOwner", (deployment,)))
 
+    def declarer(self, _stack: str) -> str:
+        """Return who declared a stack, as the context of a term does."""
+        return "co_zOwner"
+
     async def show(self, ready: int, time: str = "1") -> CoMap:
         """Report a live Deployment with so many ready pods, and return the present map of what is live."""
         conditions = [{"type": "Available", "status": "True", "lastUpdateTime": time}]
