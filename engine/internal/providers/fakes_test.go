@@ -35,6 +35,25 @@ type fakeProvider struct {
 	closed     int
 	killed     bool
 	create     func(plugin.CreateRequest) (plugin.CreateResponse, error)
+	checks     int
+	diffs      int
+	check      func(plugin.CheckRequest) (plugin.CheckResponse, error)
+}
+
+func (f *fakeProvider) Check(_ context.Context, request plugin.CheckRequest) (plugin.CheckResponse, error) {
+	f.checks++
+	if f.check != nil {
+		return f.check(request)
+	}
+	return plugin.CheckResponse{Properties: request.News}, nil
+}
+
+func (f *fakeProvider) Diff(_ context.Context, request plugin.DiffRequest) (plugin.DiffResponse, error) {
+	f.diffs++
+	if request.OldInputs.DeepEquals(request.NewInputs) {
+		return plugin.DiffResponse{Changes: plugin.DiffNone}, nil
+	}
+	return plugin.DiffResponse{Changes: plugin.DiffSome, ChangedKeys: []resource.PropertyKey{"data"}}, nil
 }
 
 func (f *fakeProvider) GetPluginInfo(context.Context) (plugin.PluginInfo, error) {

@@ -15,6 +15,7 @@ type routing struct {
 var _ diag.Sink = routing{}
 
 func (r routing) Logf(severity diag.Severity, message *diag.Diag, args ...any) {
+	r.process.answers.messages.Add(1)
 	for _, lease := range r.process.listeners(message.URN) {
 		lease.log(r.status, severity, message, args...)
 	}

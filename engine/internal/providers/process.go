@@ -40,6 +40,7 @@ type process struct {
 	configured       chan struct{} // closed when Configure has returned
 	configureFailure error
 
+	answers answers   // what it answered before
 	hosts   hostMaker // creates its plugin host
 	closing sync.Once
 

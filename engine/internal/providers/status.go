@@ -13,7 +13,8 @@ type ProviderStatus struct {
 	RSS        int64  `json:"rss"` // bytes
 	Operations int    `json:"operations"`
 	Users      int    `json:"users"`
-	State      string `json:"state"` // starting, spare, ready or retiring
+	Answered   int64  `json:"answered"` // calls that were answered without it, see [answers]
+	State      string `json:"state"`    // starting, spare, ready or retiring
 }
 
 // Status describes all processes, in the order of their process ids.
@@ -24,6 +25,7 @@ func (p *Pool) Status() []ProviderStatus {
 	for _, each := range p.all() {
 		state := ProviderStatus{
 			Name: each.spec.descriptor.Name, Operations: each.operations, Users: len(each.users), State: each.state(),
+			Answered: each.answers.answered.Load(),
 		}
 		if each.running != nil {
 			state.PID, state.RSS = each.running.pid, p.memory(each.running.pid)
