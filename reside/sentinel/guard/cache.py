@@ -10,6 +10,7 @@ from reside.model.kinds import KINDS, Kind
 from reside.sentinel.objects.identity import live_key, metadata, split_key, stack_of
 from reside.sentinel.objects.index import KeyIndex
 from reside.sentinel.objects.live import kept
+from reside.sentinel.objects.packed import PackedObjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +26,7 @@ class ObjectCache:
     """
 
     def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
-        self._objects: dict[str, K8sObject] = {}
+        self._objects = PackedObjects()
         self._by_kind = KeyIndex()
         self._by_stack = KeyIndex()
         self._missing = {kind.kind for kind in kinds}
@@ -36,7 +37,7 @@ class ObjectCache:
 
     @property
     def objects(self) -> Mapping[str, K8sObject]:
-        """All live objects; read-only."""
+        """All live objects; read-only. A look-up unpacks the object."""
         return self._objects
 
     @property
@@ -90,10 +91,11 @@ class ObjectCache:
         before = self._objects.get(key)
         self._index(key, before, live)
         if live is None:
-            self._objects.pop(key, None)
+            self._objects.remove(key)
             before = last or before  # the event carries the last state, which may be newer than ours
         else:
-            live = self._objects[key] = kept(live)
+            live = kept(live)
+            self._objects.put(key, live)
         for listener in list(self._listeners):
             listener(key, before, live)
 

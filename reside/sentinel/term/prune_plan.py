@@ -110,11 +110,11 @@ def plan(state: PruneState) -> PrunePlan:
 def unknown(state: PruneState) -> list[Unknown]:
     """Return the unknown objects, in the order of their deletion."""
     own = [pattern for each in _stateful_sets(state) for pattern in _claim_names(each)]
+    others = {key: state.live[key] for key in state.live if key not in state.known}
     found = [
         Unknown(key, str(metadata(seen).get("uid")))
-        for key, seen in state.live.items()
-        if key not in state.known
-        and not (is_owned(seen) or is_being_deleted(seen) or is_kept(seen))
+        for key, seen in others.items()
+        if not (is_owned(seen) or is_being_deleted(seen) or is_kept(seen))
         and not (_is_claim(key) and any(name.fullmatch(split_key(key)[1]) for name in own))
     ]
     return sorted(found, key=lambda each: (each.object.startswith(_LAST), each.object))
@@ -137,7 +137,7 @@ def _reasons(state: PruneState, count: int) -> tuple[str, ...]:
 
 
 def _stateful_sets(state: PruneState) -> list[K8sObject]:
-    return [*state.stateful_sets, *(seen for key, seen in state.live.items() if split_key(key)[0] == "StatefulSet")]
+    return [*state.stateful_sets, *(state.live[key] for key in state.live if split_key(key)[0] == "StatefulSet")]
 
 
 def _claim_names(stateful_set: K8sObject) -> list[re.Pattern[str]]:

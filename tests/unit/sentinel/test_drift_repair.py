@@ -130,7 +130,7 @@ async def test_a_change_is_reverted_by_the_leader_only(tmp_path: Path) -> None:
         changed = config_map("a", "2")
         setup.cache.note("MODIFIED", changed)
         await setup.repairer.settled()
-        assert setup.cache.get(A) is changed
+        assert setup.cache.get(A) == changed
         setup.authority.lead()
         await setup.repairer.settled()
         assert (setup.cache.get(A) or {})["data"] == {"v": "1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -81,3 +82,24 @@ def test_the_objects_of_a_stack_follow_their_labels(cache: ObjectCache) -> None:
     cache.note("MODIFIED", config_map("a", "2", stack="other"))
     cache.note("DELETED", config_map("b"))
     assert (cache.of_stack("demo"), cache.of_stack("other")) == (frozenset(), {"ConfigMap/a"})
+
+
+def test_an_object_is_kept_as_it_was_shown(cache: ObjectCache) -> None:
+    """It is kept as text. What orjson can't write is kept as it is."""
+    live = config_map("a", "3") | {"data": {"text": "ü\u2028", "empty": None, "list": [1, 2.5, True, {}]}}
+    odd = config_map("b", "3") | {"data": {"text": "\ud800", "number": 2**70}}
+    cache.replace(KIND, [live, odd])
+    assert cache.get("ConfigMap/a") == live
+    assert cache.get("ConfigMap/b") == odd
+
+
+def test_a_caller_does_not_change_what_is_kept(cache: ObjectCache) -> None:
+    found = cache.get("ConfigMap/a")
+    assert found is not None
+    found["data"] = {"x": "1"}
+    assert cache.get("ConfigMap/a") == config_map("a")
+
+
+def test_kept_objects_are_no_work_for_the_garbage_collector(cache: ObjectCache) -> None:
+    """A thousand stacks have five thousand objects of a few dozen dicts each; a full collection visits every dict."""
+    assert not any(gc.is_tracked(text) for text in cache._objects._texts.values())
