@@ -109,6 +109,8 @@ class Core:
         restoring: whether more content is being read from the local store; meanwhile no server is asked for it.
         absent: whether the server reported that it does not have the value.
         header_acknowledged: whether the server ever reported that it has the header.
+        released: whether it may be evicted although this node has written it; see `OwnedValue.release`.
+        session: the session in which this node writes it; None: the one in which it writes all others.
         dependants: ids of the values whose content depends on this group or account, and of the branches of this value.
         group_state: the validated state of a group; None if it must be recomputed.
         partial_state: the state of a group while it is being validated.
@@ -137,6 +139,8 @@ class Core:
     restoring: bool = False
     absent: bool = False
     header_acknowledged: bool = False
+    released: bool = False
+    session: SessionId | None = None
     dependants: AbstractSet[CoId] = frozenset()
     group_state: GroupState | None = None
     partial_state: GroupState | None = None

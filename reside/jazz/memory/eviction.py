@@ -43,12 +43,13 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
 def _is_kept_for(guard: Guard, core: Core, store: Store) -> bool:
     """Return whether a value stays in memory because of a policy: a group, or one that is incomplete or related.
 
-    So does what this process has written to: a server that was restored from a backup gets it from here.
+    So does what this process has written to, unless it is released: a server that was restored from a backup gets it
+    from here.
     """
     header = core.header
     if header is None or header.is_account:
         return False
-    is_written = any(log.acknowledged for log in core.sessions.values())
+    is_written = not core.released and any(log.acknowledged for log in core.sessions.values())
     is_related = header.owner is None or header.source is not None or bool(core.dependants)
     is_partial = core.unconfirmed or core.deferred or core.rejected or (core.skipped and core.skipped.authors)
     # A local store restores values without asking the guard.

@@ -120,6 +120,17 @@ class Node:
         """
         await self._runtime.until_closed()
 
+    async def until_reconnected(self) -> None:
+        """Wait until a new connection to a server is opened.
+
+        The server may have lost something, as after it was restored from a backup. What this node has in memory it gets
+        back. What the node has evicted is to be looked at again (`CoMap.release`).
+
+        Raises:
+            JazzError: the node has ended.
+        """
+        await self._runtime.until_reconnected()
+
     def now_ms(self) -> int:
         """Return the time of the node's clock in ms since the epoch."""
         return self._host.now_ms()

@@ -158,6 +158,11 @@ class Runtime:
         self.check_open()
         raise AssertionError("a node that has ended is not open")
 
+    async def until_reconnected(self) -> None:
+        """Wait for the next connection to a server; see `Node.until_reconnected`."""
+        self.check_open()
+        await self._servers.until_reconnected()
+
     @property
     def connected(self) -> bool:
         """Whether the node is connected; if not, writes wait for the next connection."""

@@ -98,7 +98,21 @@ class Writer:
 
     def session_for(self, core: Core) -> SessionId:
         """Return this node's session for a value; an account writes to its own value as its agent."""
-        return self.agent_session if str(core.co_id) == self._store.account_id else self.session
+        if str(core.co_id) == self._store.account_id:
+            return self.agent_session
+        return core.session or self.session
+
+    def release(self, core: Core) -> None:
+        """Let a value be evicted although this node has written it; see `OwnedValue.release`.
+
+        What was evicted is written in a new session when it is loaded again. A server that lost a part of the earlier
+        session would otherwise get other transactions with the same indices, and readers would refuse one of the two.
+        """
+        if core.released:
+            return
+        core.released = True
+        if core.co_id not in self._exchange.unacknowledged:  # else it was not evicted before
+            core.session = self.new_session(core)
 
     def invite_session(self, agent: Agent) -> SessionId:
         """Return a new session of an invite's agent."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from reside.jazz.ids import SessionId
+from reside.jazz.ids import SessionId, is_delete_session
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
 from reside.jazz.sync.protocol import Send, Sync
@@ -102,6 +102,9 @@ class Exchange:
         for sync in self._syncs:
             sync.forget(core)
         self.receiver.forget(core)
+        self.own_sessions -= {session for session in core.sessions if is_delete_session(session)}
+        if core.session is not None:
+            self.own_sessions.discard(core.session)
 
     def created(self, core: Core) -> None:
         """Note that a value was created here, so no server can have it."""

@@ -32,6 +32,8 @@ class Servers:
         proven: Callable[[str], str] | None = None,
     ) -> None:
         self._any_connected = asyncio.Event()
+        self._open = 0
+        self._opened = asyncio.Event()
         self._end: JazzError | None = None
         self.connections = [
             Connection(
@@ -98,6 +100,16 @@ class Servers:
         if self._end is not None:
             raise self._end
 
+    async def until_reconnected(self) -> None:
+        """Wait until a new connection to one of the servers is opened.
+
+        Raises:
+            JazzError: the node ended.
+        """
+        await self._opened.wait()
+        if self._end is not None:
+            raise self._end
+
     async def round_trip(self, small: Core) -> bool:
         """Request a small value from every connected server, and wait for their answers.
 
@@ -124,6 +136,7 @@ class Servers:
         for connection in self.connections:
             connection.end(error)
         self._any_connected.set()
+        self._opened.set()
 
     def _failure(self, timeout: float) -> str:
         transports = [connection.transport for connection in self.connections]
@@ -134,7 +147,11 @@ class Servers:
         return f"no connection to any of the sync servers within {timeout:g} s: {failures}"
 
     def _changed(self) -> None:
-        if self.connected:
+        before, self._open = self._open, sum(connection.sync.connected for connection in self.connections)
+        if self._open > before:
+            self._opened.set()
+            self._opened = asyncio.Event()
+        if self._open:
             self._any_connected.set()
         else:
             self._any_connected.clear()

@@ -198,6 +198,15 @@ class OwnedValue(Value):
         self._content.refresh()
         self._host.writer.delete(self._core, latest=self._content.latest)
 
+    def release(self) -> None:
+        """Let the node evict this value once it is unused and the servers have it, although this node has written it.
+
+        A node with a `WritePolicy` otherwise keeps what it has written, so that a server that lost it gets it back.
+        Release only what the program writes again if a server has lost it (`Node.until_reconnected`). Release it again
+        after each load, before it is written: its further transactions are in a new session then.
+        """
+        self._host.writer.release(self._core)
+
     def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
         self._content.refresh()
         if self._core.deleted:

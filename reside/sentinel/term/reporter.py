@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS_BEFORE_REPORT: Final = 3
 """Number of consecutive failed attempts after which a transient error is reported."""
+_RENEWAL_S: Final = 0.02
+"""Seconds between the reports of two stacks that are looked at again."""
 _EARLIER: Final = 4
 """The last edits of a stack's entry in `reports` whose maps are deleted, unless they were."""
 
@@ -75,6 +77,19 @@ class Reporter:
     def touch(self, name: str) -> None:
         """Queue the report of a stack."""
         self.queue.add(name)
+
+    async def renew(self) -> None:
+        """Look at all reports again after each new connection to Jazz, until cancelled.
+
+        A server that was restored from a backup has lost what was written since. The node has evicted most reports, so
+        it can't give them back by itself.
+        """
+        while True:
+            await self._node.until_reconnected()
+            self._live.distrust()
+            names = self.known() | self._context.guard.store.stacks.keys()
+            for number, name in enumerate(sorted(names)):
+                self.queue.add(name, after=number * _RENEWAL_S)
 
     def set_desired(self, stack: DesiredStack, advice: tuple[str, ...] = ()) -> None:
         """Note a desired stack that was read, with its violations of advisory rules."""
@@ -173,7 +188,9 @@ class Reporter:
         if not to_set and not to_delete:
             return
         if target is None or target.transaction_count >= REPLACE_AFTER or shows_live(present):
-            reports.set(name, self._context.data.readers.create_map(document).id)
+            target = self._context.data.readers.create_map(document)
+            target.release()
+            reports.set(name, target.id)
             await self._destroy_earlier(name)
             return
         before = named(target)

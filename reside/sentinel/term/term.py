@@ -119,6 +119,7 @@ class Term:
                     stacks=self._stacks.run,
                     previews=self._previews.run,
                     reports=self._reporter.queue.run,
+                    renewal=self._reporter.renew,
                     readers=self._readers.run,
                     prune=self._pruner.run,
                     requests=self._requests.queue.run,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.eventually import eventually
 
 from reside.jazz import CoMap, Credentials, Node
 from reside.jazz.server import SyncServer
@@ -14,11 +17,12 @@ from reside.model.kinds import KINDS
 from reside.model.reports import StackReport
 from reside.model.sentinel_data import live_map
 from reside.model.stacks import DesiredStack
+from reside.replica.declaration import STRICT_WRITES
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.pods import PodCache
 from reside.sentinel.guard.troubles import Troubles
 from reside.sentinel.term import reporter, reports
-from reside.sentinel.term.live_maps import REPLACE_AFTER
+from reside.sentinel.term.live_maps import REPLACE_AFTER, named
 from reside.sentinel.term.reporter import Reporter
 from reside.sentinel.term.reports import says_more
 
@@ -83,11 +87,25 @@ class Term:
 
 
 @pytest.fixture
-async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
+async def server() -> AsyncIterator[SyncServer]:
+    async with SyncServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def term(monkeypatch: pytest.MonkeyPatch, server: SyncServer) -> AsyncIterator[Term]:
     monkeypatch.setattr(reports, "LIVE_S", 0.0)
-    async with SyncServer() as server, Node(server.url, Credentials.generate()) as node:
+    async with Node(server.url, Credentials.generate(), policy=STRICT_WRITES) as node:
         await node.register("sentinel")
         yield Term(node)
+
+
+async def evict(term: Term) -> None:
+    """Evict what is not in use, as a node with very many values does."""
+    await term.node.flush()
+    gc.collect()
+    term.node._host.objects.release()
+    term.node._runtime._evict()
 
 
 def seen(live: CoMap) -> Any:
@@ -149,6 +167,42 @@ async def test_what_a_process_that_died_did_not_delete_is_deleted_with_the_next_
         await term.show(number)
     assert left.deleted
     assert live.deleted
+
+
+async def test_reports_are_evicted_and_loaded_again_for_their_next_change(term: Term) -> None:
+    """The Sentinel writes six maps for each stack, whose logs are the largest part of its memory."""
+    labels = {STACK_LABEL: "worker"}
+    term.guard.cache.note("ADDED", {"kind": "ConfigMap", "metadata": {"name": "worker-1", "labels": labels}})
+    await term.show(1)
+    report = await term.report()
+    ids = [report.id, *named(report)]
+    assert len(ids) == 3
+    del report
+    await evict(term)
+    assert not set(ids) & set(term.node._host.store.cores)
+    shown = await term.show(2)
+    assert (shown.id in ids, seen(shown)["readyReplicas"], shown.transaction_count) == (True, 2, 2)
+    assert set(ids) & set(term.node._host.store.cores) == {ids[0], shown.id}, "nothing else has changed"
+
+
+async def test_what_a_server_has_lost_is_written_again_after_the_next_connection(
+    term: Term, server: SyncServer
+) -> None:
+    """The server was restored from a backup, while the node had evicted what it had written since the backup."""
+    lost = {(await term.show(7)).id, (await term.report()).id}
+    await evict(term)
+    assert not lost & set(term.node._host.store.cores)
+    renewal = asyncio.create_task(term.reporter.renew())
+    reports = asyncio.create_task(term.reporter.queue.run())
+    try:
+        await asyncio.wait([renewal, reports], timeout=0)
+        await server.__aexit__(None, None, None)
+        async with SyncServer(port=int(server.url.rpartition(":")[2])):
+            await eventually("a new report", lambda: term.reports["worker"], lambda now: now not in lost, within=30.0)
+            assert seen(await term.live_map())["readyReplicas"] == 7
+    finally:
+        for task in (renewal, reports):
+            task.cancel()
 
 
 async def test_a_removed_stack_leaves_no_report_map(term: Term) -> None:

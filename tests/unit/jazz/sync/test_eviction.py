@@ -7,7 +7,7 @@ import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during
 from support.jazz_nodes import content
 
-from reside.jazz import CoMap, WritePolicy
+from reside.jazz import CoMap, NodeClosed, WritePolicy
 from reside.jazz.memory.eviction import evictable
 from reside.jazz.memory.readiness import Absent, missing_for
 from reside.jazz.node.runtime import _DELETED
@@ -173,6 +173,63 @@ async def test_a_node_with_a_policy_keeps_the_values_that_it_has_written(
     await exchange(hub, node)
     _sweep(node)
     assert co_id in node._host.store.cores
+
+
+async def test_a_node_with_a_policy_evicts_what_it_has_written_and_released(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
+    node = DetachedNode(policy=WritePolicy(refuse_after_removal=True))
+    await exchange_during(hub, node, node.register("careful"))
+    value = node.create_group().create_map({"x": 0})
+    value.release()
+    co_id, sessions = value.id, set(node._host.writer._exchange.own_sessions)
+    del value
+    for number in range(1, 4):
+        _sweep(node)
+        assert co_id in node._host.store.cores, "the server does not have it yet"
+        await exchange(hub, node)
+        _sweep(node)
+        assert co_id not in node._host.store.cores
+        assert node._host.writer._exchange.own_sessions == sessions
+        again = await exchange_during(hub, node, node.load_map(co_id))
+        again.release()
+        assert content(again) == {"x": number - 1}
+        again.set("x", number)
+        del again
+    await exchange(hub, node)
+    core = node._host.store.cores[co_id]
+    assert sorted(core.counts().values()) == [1, 1, 1, 1], "each time in a new session"
+    assert core.counts() == hub._host.store.core(co_id).counts()
+
+
+async def test_a_deleted_value_that_was_released_is_evicted_with_its_session(hub: DetachedNode) -> None:
+    node = DetachedNode(policy=WritePolicy(refuse_after_removal=True))
+    await exchange_during(hub, node, node.register("careful"))
+    value = node.create_group().create_map({"x": 0})
+    value.release()
+    sessions = set(node._host.writer._exchange.own_sessions)
+    value.destroy()
+    co_id = value.id
+    del value
+    await exchange(hub, node)
+    _sweep(node)
+    assert co_id not in node._host.store.cores
+    assert node._host.writer._exchange.own_sessions == sessions
+
+
+async def test_a_node_tells_of_each_new_connection(writer: DetachedNode) -> None:
+    waiting = asyncio.create_task(writer.until_reconnected())
+    await asyncio.sleep(0)
+    writer.cut()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    writer.connect()
+    await waiting
+    ended = asyncio.create_task(writer.until_reconnected())
+    await asyncio.sleep(0)
+    await writer.close()
+    with pytest.raises(NodeClosed):
+        await ended
 
 
 def test_an_unused_value_leaves_no_dependency() -> None:

@@ -173,3 +173,31 @@ async def test_an_interrupted_stream_is_not_treated_as_complete(pair: _Pair) -> 
     assert not loading.done()
     await line.carry()
     assert content(await loading) == {"one": 0, "two": 0}
+
+
+async def test_a_released_value_that_a_server_has_lost_in_part_is_written_without_a_conflict(pair: _Pair) -> None:
+    """The node has evicted what the restored server lacks, but another reader has it, and gives it back later."""
+    backup, co_id = pair.copy(), pair.mine.id
+    pair.mine.release()
+    pair.mine.set("one", 1)
+    await pair.server.accept(pair.one).carry()
+    await pair.server.accept(pair.two).carry()
+    assert pair.theirs["one"] == 1
+    del pair.mine
+    pair.one._host.objects.release()
+    pair.one._runtime._evict()
+    assert co_id not in pair.one._host.store.cores
+    line = backup.accept(pair.one)
+    loading = asyncio.create_task(pair.one.load_map(co_id))
+    while not loading.done():
+        await line.carry()
+    again = await loading
+    again.release()
+    assert again["one"] == 0
+    again.set("one", 2)
+    await line.carry()
+    await backup.accept(pair.two).carry()
+    await backup.accept(pair.one).carry()
+    assert (pair.theirs["one"], again["one"]) == (2, 2)
+    assert pair.one.statistics.rejected == pair.two.statistics.rejected == 0
+    assert pair.one._host.store.core(co_id).counts() == pair.two._host.store.core(co_id).counts()
