@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _FREQUENT: Final = "BackOff"
 """The reason of the most frequent warnings. They are not watched: pods themselves say that they crash in a loop."""
 _OURS: Final[dict[str, Any]] = {MANAGED_BY_LABEL: FIELD_MANAGER}
+_CHUNK: Final = 250
+"""Objects of a response to a list: a thousand at once would hold up the event loop. All are of one version."""
 _MESSAGE_LENGTH: Final = 600
 _RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
 _TIMEOUT: Final = httpx2.Timeout(15.0)
@@ -109,7 +111,9 @@ class KubernetesApi:
     async def list_all(self, kind: Kind) -> tuple[list[K8sObject], str]:
         """Return all our objects of a kind, and the resource version to watch from."""
         with _translate_errors(f"list {kind.plural}"):
-            found = self._client.list(_RESOURCES[kind.kind], namespace=self.namespace, **_selection(kind))
+            found = self._client.list(
+                _RESOURCES[kind.kind], namespace=self.namespace, chunk_size=_CHUNK, **_selection(kind)
+            )
             objects = [_plain(item, kind) async for item in found]
             return objects, found.resourceVersion
 

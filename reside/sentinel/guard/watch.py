@@ -77,9 +77,7 @@ async def follow(api: KubernetesApi, cache: Cache, kind: Kind) -> None:
         began = asyncio.get_running_loop().time()
         try:
             if position.version is None:
-                objects, position.version = await api.list_all(kind)
-                cache.replace(kind, objects)
-                LAST_EVENT.labels(kind.kind).set_to_current_time()
+                position.version = await _list(api, cache, kind)
             await _events(api, cache, kind, position)
             retries.succeeded()
         except ResideError as error:  # every error of the Kubernetes API
@@ -94,6 +92,14 @@ async def follow(api: KubernetesApi, cache: Cache, kind: Kind) -> None:
                 WATCH_FAILURES.labels(kind.kind).inc()
                 _log.warning("watch failed; retrying", kind=kind.kind, seconds=pause, error=str(error))
             await asyncio.sleep(pause)
+
+
+async def _list(api: KubernetesApi, cache: Cache, kind: Kind) -> str:
+    """List all objects; return the version. No variable of `follow` keeps the listed objects while it watches."""
+    objects, version = await api.list_all(kind)
+    cache.replace(kind, objects)
+    LAST_EVENT.labels(kind.kind).set_to_current_time()
+    return version
 
 
 async def _events(api: KubernetesApi, cache: Cache, kind: Kind, position: _Position) -> None:

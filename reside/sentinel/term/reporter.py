@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.common.transience import is_transient
@@ -93,6 +94,9 @@ class Reporter:
 
     def set_desired(self, stack: DesiredStack, advice: tuple[str, ...] = ()) -> None:
         """Note a desired stack that was read, with its violations of advisory rules."""
+        stored = self._context.guard.store.stacks.get(stack.name)
+        if stored is not None and stored.objects == stack.objects:
+            stack = replace(stack, objects=stored.objects)  # so that they are in memory once
         self.desired[stack.name] = stack
         self._advice[stack.name] = advice
         self._holders.put(stack.name, stack.keys())

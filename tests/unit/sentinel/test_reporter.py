@@ -21,6 +21,7 @@ from reside.replica.declaration import STRICT_WRITES
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.pods import PodCache
 from reside.sentinel.guard.troubles import Troubles
+from reside.sentinel.store.stacks import StoredStack
 from reside.sentinel.term import reporter, reports
 from reside.sentinel.term.live_maps import REPLACE_AFTER, named
 from reside.sentinel.term.reporter import Reporter
@@ -203,6 +204,19 @@ async def test_what_a_server_has_lost_is_written_again_after_the_next_connection
     finally:
         for task in (renewal, reports):
             task.cancel()
+
+
+async def test_the_objects_of_an_applied_stack_are_in_memory_once(term: Term) -> None:
+    """A Sentinel that starts reads them from its volume and from Jazz."""
+    stored = StoredStack("worker", "co_zOwner", ({"kind": "ConfigMap", "metadata": {"name": "worker-1"}},))
+    term.guard.store.stacks["worker"] = stored
+    same = DesiredStack("worker", "co_zOwner", ({"kind": "ConfigMap", "metadata": {"name": "worker-1"}},))
+    term.reporter.set_desired(same)
+    assert term.reporter.desired["worker"] == same
+    assert term.reporter.desired["worker"].objects is stored.objects
+    other = DesiredStack("worker", "co_zOwner", ({"kind": "ConfigMap", "metadata": {"name": "worker-2"}},))
+    term.reporter.set_desired(other)
+    assert term.reporter.desired["worker"] is other
 
 
 async def test_a_removed_stack_leaves_no_report_map(term: Term) -> None:

@@ -6,8 +6,10 @@ import asyncio
 from collections import deque
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import pytest
+from support.eventually import eventually
 
 from reside.common.backoff import Backoff
 from reside.model.kinds import BY_KIND
@@ -31,6 +33,10 @@ def bookmark(version: str) -> tuple[str, dict[str, Any]]:
     return "BOOKMARK", {"kind": "ConfigMap", "metadata": {"resourceVersion": version}}
 
 
+class Listed(list[Any]):
+    """Objects of a list; unlike of a plain list, it can be seen whether anybody still has it."""
+
+
 class Script:
     """An API server whose watches are scripted: events, and then an end, an error, or silence (None)."""
 
@@ -42,7 +48,9 @@ class Script:
     async def list_all(self, _: Any) -> tuple[list[dict[str, Any]], str]:
         """Return one object."""
         self.requests.append("list")
-        return [seen("a", "10")], "10"
+        objects = Listed([seen("a", "10")])
+        self.listed = ref(objects)
+        return objects, "10"
 
     async def watch(self, _: Any, version: str) -> AsyncIterator[Any]:
         """Yield what the script says."""
@@ -83,6 +91,15 @@ async def test_a_watch_resumes_from_the_last_event_or_bookmark_without_a_list() 
     assert requests == ["list", "watch from 10", "watch from 20", "watch from 22", "watch from 31"]
     assert cache.objects.keys() == {"ConfigMap/b"}
     assert last._value.get() > 0
+
+
+async def test_what_was_listed_is_not_kept_while_the_watch_runs() -> None:
+    """The cache keeps what it needs of the objects; all of them, with their managed fields, take several times that."""
+    script = Script([bookmark("20"), None])
+    task = asyncio.create_task(follow(script, ObjectCache(), KIND))  # type: ignore[arg-type] # as in `play`
+    await eventually("the watch runs", lambda: script.requests, lambda sent: sent == ["list", "watch from 10"])
+    assert script.listed() is None
+    task.cancel()
 
 
 async def test_a_silent_connection_is_replaced_without_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
