@@ -38,9 +38,15 @@ _UNREACHABLE = re.compile(
     r"cluster is unreachable|unreachable cluster|connection refused|connection reset|i/o timeout|no such host"
     r"|TLS handshake timeout"
     r"|no route to host|unable to load schema information|the server is currently unable|etcdserver:|context deadline"
-    r"|Too many requests|unexpected EOF|ServiceUnavailable|network is unreachable",
+    r"|Too many requests|unexpected EOF|ServiceUnavailable|network is unreachable"
+    r"|code = Unavailable|unable to return a response in the time allotted|request did not complete within"
+    r"|apiserver is shutting down|not yet ready to handle request|storage is \(re\)initializing",
     re.IGNORECASE,
 )
+_NO_ANSWER = re.compile(r'(?<!webhook: )\b(?:Get|Head|Post|Put|Patch|Delete) "https?://[^"]*": (?!context canceled)')
+"""How the client of the provider begins the text of a request that has no answer; the cause that follows may be any,
+such as "EOF" after the death of the API server. An answer of the API server never begins so, and quotes such a text
+only of its own request to a webhook. A request that the engine cancelled tells nothing about the API server."""
 _OUTSIDE = re.compile(
     r"exceeded quota|failed calling webhook|is forbidden: User|is being terminated|object is being deleted"
     r"|object has been modified|uid mismatch|metadata\.uid: Invalid value"
@@ -83,6 +89,7 @@ _NOISE = re.compile(
 _PASSING: Final = {
     _STORE: "the store of the states, or the key that encrypts them, cannot be used",
     _UNREACHABLE: "the Kubernetes API cannot be reached",
+    _NO_ANSWER: "the Kubernetes API did not answer",
 }
 """What passes without a change of the stack, by the words that tell it."""
 

@@ -292,7 +292,8 @@ def test_a_released_object_is_forgotten_with_all_references_to_it() -> None:
 
 
 def test_a_refusal_counts_although_other_requests_were_interrupted() -> None:
-    complaints = [Complaint("ConfigMap/a", "Patch: context canceled"), Complaint("ConfigMap/b", "it is invalid")]
+    cancelled = Complaint("ConfigMap/a", 'Patch "https://127.0.0.1:22000/api/v1/namespaces/x": context canceled')
+    complaints = [cancelled, Complaint("ConfigMap/b", "it is invalid")]
     error = diagnose(255, complaints, "", ())
     assert isinstance(error, ApplyRejected)
     assert error.object == "ConfigMap/b"
@@ -325,11 +326,29 @@ def test_the_end_of_a_provider_is_no_refusal_of_the_object(text: str) -> None:
     [
         'Patch "https://127.0.0.1:22000/api/v1/namespaces/x/configmaps/a?force=false": context canceled',
         'Patch "https://127.0.0.1:22000/api/v1/namespaces/x/configmaps/a": read: connection reset by peer',
+        'Patch "https://127.0.0.1:22000/api/v1/namespaces/x/configmaps/a": EOF',
+        'Patch "https://127.0.0.1:22000/api/v1/namespaces/x/configmaps/a": write: broken pipe',
+        'Get "https://127.0.0.1:22000/api/v1/namespaces/x/configmaps/a": http2: client connection lost',
+        'Get "https://x/api": http2: server sent GOAWAY and closed the connection; LastStreamID=7, ErrCode=NO_ERROR',
+        'Get "https://x/api": net/http: request canceled (Client.Timeout exceeded while awaiting headers)',
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+        "Timeout: request did not complete within requested timeout",
+        "apiserver is shutting down",
+        "storage is (re)initializing",
+        "rpc error: code = Unavailable desc = keepalive ping failed to receive ACK within timeout",
+        'configmaps "a" is forbidden: not yet ready to handle request',
     ],
 )
 def test_the_end_of_a_request_is_no_refusal_of_the_object(text: str) -> None:
     error = diagnose(255, [Complaint(None, "update failed"), Complaint("ConfigMap/a", text)], "", ())
     assert type(error) is EngineUnavailable
+
+
+def test_a_webhook_that_cannot_be_called_blocks_the_object() -> None:
+    """The API server has answered, and quotes its own request."""
+    text = 'Internal error occurred: failed calling webhook: Post "https://w/": x509: expired'
+    error = diagnose(255, [Complaint(None, "update failed"), Complaint("ConfigMap/a", text)], "", ())
+    assert type(error) is ApplyBlocked
 
 
 def test_credentials_of_the_environment_are_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
