@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from reside.common.fair_queue import FairQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from reside.common.backoff import Backoff
 
@@ -128,6 +128,20 @@ class Lanes:
         if added is None or added.due > now + pause:
             self._wait(key, Waiting(now + pause, retry=True))
         return pause
+
+    def resume(self, keys: Iterable[str], now: float) -> None:
+        """Make the retries of these keys due now, and the pauses after their next failures short again.
+
+        Args:
+            keys: keys whose failures had one cause, which is gone.
+            now: the current time.
+        """
+        for key in keys:
+            if key in self.failures:
+                self.failures[key] = 1
+            entry = self.waiting.get(key)
+            if entry is not None and entry.retry and entry.due > now:
+                self._wait(key, Waiting(now, retry=True))
 
     @property
     def idle(self) -> bool:

@@ -106,11 +106,18 @@ class WorkQueue:
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
+        self._transient: set[str] = set()
+        """Keys whose last error was transient."""
         self._observe_wait: Callable[[float], None] = lambda _: None
 
     def add(self, key: str, after: float = 0.0) -> None:
         """Queue `key`, due in `after` seconds; if it is being handled, it is handled again afterwards."""
         self._lanes.add(key, self._now() + after)
+        self._update()
+
+    def resume(self) -> None:
+        """Handle the keys whose last error was transient without a further pause, because its cause is gone."""
+        self._lanes.resume(self._transient, self._now())
         self._update()
 
     def observe_waits(self, observer: Callable[[float], None]) -> None:
@@ -182,6 +189,7 @@ class WorkQueue:
                 raise
             self._failed(key, error, verdict)
         else:
+            self._transient.discard(key)
             self._lanes.done(key)
         self._update()
 
@@ -193,13 +201,18 @@ class WorkQueue:
             for observe in _observers:
                 observe(self.name)
             facts["at"] = place_of(error)
-        is_last = self._attempts is not None and attempt >= self._attempts and not is_transient(error)
+        passes = is_transient(error)
+        if passes:
+            self._transient.add(key)
+        else:
+            self._transient.discard(key)
+        is_last = self._attempts is not None and attempt >= self._attempts and not passes
         if verdict is Verdict.WAIT or is_last:
             self._lanes.done(key)
             _log.warning("failed; waiting for a change", **facts, attempt=attempt)
             return
         pause = self._lanes.failed(key, self._now(), PUT_OFF if is_bug else None)
-        log = _log.info if is_transient(error) else _log.error if is_bug else _log.warning
+        log = _log.info if passes else _log.error if is_bug else _log.warning
         log("failed; retrying", **facts, attempt=attempt, seconds=pause)
 
     def _update(self) -> None:

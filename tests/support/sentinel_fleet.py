@@ -18,7 +18,8 @@ from reside.model.applied import as_applied
 from reside.model.kinds import KINDS
 from reside.model.stacks import DesiredStack, K8sObject, object_key
 from reside.sentinel.contract.data import SentinelData
-from reside.sentinel.engine import ChangeSet
+from reside.sentinel.engine import ChangeSet, EngineUnavailable
+from reside.sentinel.errors import ClusterUnavailable
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.guard import Guard
@@ -41,12 +42,17 @@ MANAGERS = [{"manager": "kube-controller-manager", "operation": "Update", "field
 
 
 class FleetApi:
-    """A Kubernetes API in memory, whose objects appear in the cache as through watches."""
+    """A Kubernetes API in memory, whose objects appear in the cache as through watches.
+
+    Attributes:
+        away: whether it answers no request.
+    """
 
     namespace = "fleet"
 
     def __init__(self, cache: ObjectCache) -> None:
         self._cache = cache
+        self.away = False
         self.live: dict[str, K8sObject] = {}
         self.calls: Counter[str] = Counter()
         self._version = 0
@@ -61,6 +67,10 @@ class FleetApi:
         self._cache.note("MODIFIED", live)
         return live
 
+    def lose(self, key: str) -> None:
+        """Lose an object, and show that."""
+        self._cache.note("DELETED", self.live.pop(key))
+
     def relist(self) -> None:
         """Show all ConfigMaps again, as a list does."""
         for kind in KINDS:
@@ -69,13 +79,19 @@ class FleetApi:
 
     async def get(self, key: str) -> K8sObject | None:
         """Return an object."""
+        self._check_away()
         self.calls["get"] += 1
         return self.live.get(key)
 
     async def apply(self, obj: K8sObject) -> K8sObject:
         """Apply an object."""
+        self._check_away()
         self.calls["apply"] += 1
         return self.write(obj)
+
+    def _check_away(self) -> None:
+        if self.away:
+            raise ClusterUnavailable("nobody answers")
 
     async def list_pods(self, _: Any) -> list[K8sObject]:
         """Return no pods."""
@@ -86,7 +102,7 @@ class FleetApi:
         """Delete an object."""
         assert uid == key
         self.calls["delete"] += 1
-        self._cache.note("DELETED", self.live.pop(key))
+        self.lose(key)
 
 
 class FleetEngine:
@@ -98,6 +114,8 @@ class FleetEngine:
 
     async def apply(self, stack: StackSpec) -> ChangeSet:
         """Write all objects."""
+        if self._api.away:
+            raise EngineUnavailable("the Kubernetes API cannot be reached")
         self.applied.append(stack.name)
         written = [self._api.write(as_applied(obj, self._api.namespace)) for obj in stack.objects]
         return ChangeSet((), 0.0, {live_key(live): live["metadata"]["resourceVersion"] for live in written})
@@ -174,7 +192,8 @@ class Fleet:
         """Let the guard and the term run while the block is open, from the moment when all is applied."""
         self.guard.authority.lead()
         repairer = self.guard.repairer
-        tasks = [asyncio.create_task(repairer.run()), asyncio.create_task(repairer.verified.run())]
+        parts = (repairer, repairer.verified, repairer.availability)
+        tasks = [asyncio.create_task(part.run()) for part in parts]
         try:
             async with self.term.running():
                 await self.settled()

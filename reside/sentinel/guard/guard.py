@@ -62,6 +62,7 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
         guard = assemble(api, settings)
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(guard.repairer.run(), name="repairer")]
+            running.append(tasks.create_task(guard.repairer.availability.run(), name="availability"))
             running.append(tasks.create_task(guard.repairer.verified.run(), name="verified states"))
             running.append(tasks.create_task(guard.repairer.findings.run(), name="repair events"))
             running += [

@@ -22,6 +22,7 @@ from reside.model.errors import NotReady, ResideError
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import ATTEMPTS, REPAIR_BACKOFF, RepairLimiter
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable, ForeignObjects, fault_text, judge
+from reside.sentinel.guard.availability import Availability
 from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over, to_take_over
 from reside.sentinel.guard.findings import Findings
 from reside.sentinel.guard.own_writes import OwnWrites
@@ -110,6 +111,8 @@ class DriftRepairer:
         )
         self._listeners: list[Callable[[str], None]] = []
         self.findings = Findings(api, self._notify)
+        self.availability = Availability(api)
+        self.availability.listen(self._queue.resume)
         self.problems: dict[str, str] = {}
         """Why an object can't be repaired, by `Kind/name`."""
         cache.listen(self._object_changed)
@@ -392,6 +395,8 @@ class DriftRepairer:
 
     def _failed(self, key: str, error: Exception) -> None:
         """Note a problem: immediately if an operator must act, otherwise after several attempts."""
+        if isinstance(error, ClusterUnavailable):
+            self.availability.doubt()
         attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
         is_early = attempts < _ATTEMPTS_BEFORE_REPORT and not isinstance(error, ForeignObjects)
         if isinstance(error, ClusterUnavailable) or is_early:

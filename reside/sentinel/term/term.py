@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.transience import is_transient
 from reside.common.workqueue import WorkQueue
 from reside.model import sentinel_data as names
 from reside.model.constants import PLATFORM_STACK
@@ -28,7 +29,7 @@ from reside.sentinel.term.reporter import Reporter
 from reside.sentinel.term.state_requests import StateRequests
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from reside.jazz import Tracker
     from reside.locks import Held
@@ -111,6 +112,8 @@ class Term:
             self._examine_all()
             self._unsubscribe.append(self._context.data.desired.on_change(lambda _: self._desired_changed()))
             self._follow_previews()
+            availability = self._context.guard.repairer.availability
+            self._unsubscribe += [availability.listen(queue.resume) for queue in (self._stacks, self._previews)]
             for account in access.readers(self._context.replica, self._context.data):
                 self._readers.add(account)
             with shown(self._reads, self._stacks, self._previews, self._reporter.queue):
@@ -176,7 +179,8 @@ class Term:
 
     async def _apply(self, name: str) -> None:
         try:
-            await self._applier.handle(name)
+            with self._doubted():
+                await self._applier.handle(name)
         finally:
             self._pruner.wake()
 
@@ -184,13 +188,24 @@ class Term:
         await access.renew(self._context.replica, self._context.data, account)
 
     async def _preview(self, key: str) -> None:
-        await self._previewer.handle(key)
+        with self._doubted():
+            await self._previewer.handle(key)
         if await self._context.data.replace_previews(self._context.replica.node):
             self._follow_previews()
 
     def _previewed_by(self, key: str) -> str:
         edit = self._context.data.previews.edit(key)
         return edit.by if edit else ""
+
+    @contextmanager
+    def _doubted(self) -> Iterator[None]:
+        """Let a transient error in the block be a reason to look whether the Kubernetes API is away."""
+        try:
+            yield
+        except Exception as error:
+            if is_transient(error):
+                self._context.guard.repairer.availability.doubt()
+            raise
 
     async def _expire(self) -> None:
         """Examine all candidates from time to time, because some may have expired."""

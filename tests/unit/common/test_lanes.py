@@ -106,6 +106,19 @@ def test_a_change_does_not_wait_for_the_pause_and_success_forgets_failures() -> 
     assert queue.failed("a/1", 0) == 1.0
 
 
+def test_a_resumed_retry_is_due_at_once_and_its_next_pauses_are_short() -> None:
+    lanes = Lanes(2, Backoff(first=1.0, longest=100.0))
+    for key in ("a", "b"):
+        lanes.add(key)
+        lanes.take(0.0)
+        for _ in range(6):
+            lanes.failed(key, 0.0)
+    lanes.resume(["a", "unknown"], 0.0)
+    assert lanes.take(0.0) == "a"
+    assert lanes.take(0.0) is None
+    assert lanes.failed("a", 0.0) == 2.0
+
+
 def test_a_queue_with_retries_only_is_idle() -> None:
     queue = lanes()
     assert queue.idle

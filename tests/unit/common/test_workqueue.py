@@ -313,6 +313,27 @@ async def test_transient_errors_are_retried_beyond_the_limit_of_attempts() -> No
         await eventually("the attempts", lambda: attempts > 5)
 
 
+async def test_keys_that_failed_by_an_outage_are_handled_at_once_when_it_has_ended() -> None:
+    """A key that failed by something else goes on waiting."""
+    errors: dict[str, Exception | None] = {"away": NotReady("away"), "wrong": Conflict("wrong")}
+    handled: list[str] = []
+
+    async def handle(key: str) -> None:
+        handled.append(key)
+        if (error := errors[key]) is not None:
+            raise error
+
+    queue = WorkQueue("test", handle, workers=2, backoff=Backoff(first=3600.0, longest=3600.0))
+    for key in errors:
+        queue.add(key)
+    async with running(queue):
+        await eventually("the failures", lambda: queue.statistics().failing == 2)
+        errors |= {"away": None, "wrong": None}
+        queue.resume()
+        await eventually("the retry", lambda: queue.statistics().failing == 1)
+    assert handled == ["away", "wrong", "away"]
+
+
 async def test_an_error_of_several_tasks_is_what_all_of_them_are(bugs: list[str]) -> None:
     attempts = 0
 
