@@ -175,17 +175,18 @@ class KubernetesApi:
                 force=True,
             )
 
-    async def set_managers(self, live: K8sObject, entries: list[dict[str, Any]]) -> None:
-        """Replace an object's `managedFields`, unless the object changed since `live` was read."""
+    async def set_managers(self, live: K8sObject, entries: list[dict[str, Any]]) -> K8sObject:
+        """Replace an object's `managedFields`, unless it changed since `live` was read; return the live object."""
         kind, name = live["kind"], metadata(live)["name"]
         operations = [
             {"op": "test", "path": "/metadata/resourceVersion", "value": metadata(live)["resourceVersion"]},
             {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         ]
         with _translate_errors(f"take over {kind}/{name}"):
-            await self._client.patch(
+            found = await self._client.patch(
                 _RESOURCES[kind], name, operations, namespace=self.namespace, patch_type=PatchType.JSON
             )
+            return _plain(found, BY_KIND[kind])
 
     async def delete(self, key: str, uid: str) -> None:
         """Delete an object and its dependents; succeed if it does not exist.

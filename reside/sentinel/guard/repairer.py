@@ -30,7 +30,7 @@ from reside.sentinel.guard.verifications import Verifications
 from reside.sentinel.objects.identity import is_finished_job, is_ours, metadata, split_key
 from reside.sentinel.objects.live import reported
 from reside.sentinel.objects.secrets import all_references, filled, live_value
-from reside.sentinel.objects.yields import left_to_others
+from reside.sentinel.objects.yields import left_to_others, unless_changed
 from reside.sentinel.store.verified import VerifiedStates
 
 if TYPE_CHECKING:
@@ -324,22 +324,26 @@ class DriftRepairer:
         if desired.object is None:
             raise NotReady(desired.fault or f"{key}: no desired object")
         before = self._cache.get(key) if action == "apply" else await self._unlabelled(key)
+        now = before
         if before is not None and to_take_over(desired.object, before):
-            await self._take_over(key, desired.object, before)
-        live = await self._api.apply(left_to_others(desired.object, before))
+            now = await self._take_over(key, desired.object, before)
+        live = await self._api.apply(unless_changed(left_to_others(desired.object, now), now))
         verified = fingerprint(desired.object, live)
         self.verified.note(desired.stack, key, verified)
         if before is None or verified != fingerprint(desired.object, before):
             self._limiter.note(key, asyncio.get_running_loop().time())
             self.findings.repaired(desired.object, desired.stack, action, before, live)
 
-    async def _take_over(self, key: str, desired: K8sObject, seen: K8sObject) -> None:
-        """Change the managers of fields of an object (`taken_over`). The cache does not know which ones we own."""
+    async def _take_over(self, key: str, desired: K8sObject, seen: K8sObject) -> K8sObject:
+        """Change the managers of fields of an object (`taken_over`), and return the live object.
+
+        The cache does not know which fields we own.
+        """
         live = await self._api.get(key)
         if live is None or metadata(live).get("uid") != metadata(seen).get("uid"):
-            return  # the watch is about to show that
-        if (entries := taken_over(desired, live)) is not None:
-            await self._api.set_managers(live, entries)
+            return seen  # the watch is about to show that
+        entries = taken_over(desired, live)
+        return live if entries is None else await self._api.set_managers(live, entries)
 
     async def take_over(self, objects: Iterable[K8sObject]) -> None:
         """Change the managers of fields of these desired objects, before the engine applies them.

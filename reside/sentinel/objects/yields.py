@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reside.model.stacks import object_key
 from reside.policy.yielded_fields import allowed_yields
 from reside.sentinel.objects import managed_fields
+from reside.sentinel.objects.identity import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,6 +48,17 @@ def left_to_others(desired: K8sObject, live: K8sObject | None) -> K8sObject:
             if managed_fields.owners(others, field):
                 result = managed_fields.without(result, field)
     return result
+
+
+def unless_changed(wanted: K8sObject, live: K8sObject | None) -> K8sObject:
+    """Return an object that the API server applies only to this version, if it sets a field that others may take.
+
+    A live state from a watch may be older than another manager's write to that field.
+    """
+    version = metadata(live).get("resourceVersion") if live is not None else None
+    if version is None or all(managed_fields.value_at(wanted, path) is None for path in yielded(wanted)):
+        return wanted
+    return wanted | {"metadata": metadata(wanted) | {"resourceVersion": version}}
 
 
 def to_apply(objects: Iterable[K8sObject], live: Callable[[str], K8sObject | None]) -> tuple[K8sObject, ...]:

@@ -67,7 +67,7 @@ class DictApi:
             self.after_apply(manifest)
         return manifest
 
-    async def set_managers(self, live: dict[str, Any], entries: list[dict[str, Any]]) -> None:
+    async def set_managers(self, live: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
         """Raise, because no call is expected."""
         raise AssertionError("nobody's fields are to be taken over here")
 
