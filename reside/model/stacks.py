@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,7 @@ from reside.model.errors import InvalidInput
 from reside.model.kinds import BY_KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 K8sObject = dict[str, Any]
 
@@ -55,7 +55,7 @@ class DesiredStack:
 
     name: str
     owner: str
-    objects: tuple[K8sObject, ...]
+    objects: Sequence[K8sObject]
     traceparent: str | None = field(default=None, compare=False)
     """Context of the trace that declared it. It is not a part of the revision, and decides nothing."""
 
@@ -68,6 +68,12 @@ class DesiredStack:
     def keys(self) -> tuple[str, ...]:
         """Return `Kind/name` of every object."""
         return tuple(object_key(o) for o in self.objects)
+
+    def holding(self, objects: Sequence[K8sObject]) -> DesiredStack:
+        """Return this stack with equal objects in another form; its revision is not computed again."""
+        found = replace(self, objects=objects)
+        vars(found).update({name: value for name, value in vars(self).items() if name == "revision"})
+        return found
 
     def document(self) -> dict[str, Any]:
         """Return the members of the stack's map in Jazz."""

@@ -29,6 +29,7 @@ from reside.sentinel.guard.own_writes import OwnWrites
 from reside.sentinel.guard.verifications import Verifications
 from reside.sentinel.objects.identity import is_finished_job, is_ours, metadata, split_key
 from reside.sentinel.objects.live import reported
+from reside.sentinel.objects.packed import pack, unpack
 from reside.sentinel.objects.secrets import all_references, filled, live_value
 from reside.sentinel.objects.yields import left_to_others, unless_changed
 from reside.sentinel.store.verified import VerifiedStates
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from reside.sentinel.guard.authority import Authority
     from reside.sentinel.guard.cache import ObjectCache
     from reside.sentinel.guard.drift import Action
+    from reside.sentinel.objects.packed import Packed
     from reside.sentinel.objects.secrets import Reference
     from reside.sentinel.store.stacks import StackStore, StoredStack
     from reside.sentinel.store.vault import Vault
@@ -58,8 +60,13 @@ class _Desired:
     """An object that a stored stack desires; `fault` says why it is None."""
 
     stack: str
-    object: K8sObject | None
+    packed: Packed | None
     fault: str | None = None
+
+    @property
+    def object(self) -> K8sObject | None:
+        """The object, unpacked."""
+        return None if self.packed is None else unpack(self.packed)
 
 
 class DriftRepairer:
@@ -151,7 +158,7 @@ class DriftRepairer:
     def _examine_kind(self, kind: Kind) -> None:
         """Queue the objects that a list has not shown; the others were queued if they have changed."""
         for key in self._desired:
-            if split_key(key)[0] == kind.kind and self._cache.get(key) is None:
+            if split_key(key)[0] == kind.kind and key not in self._cache.objects:
                 self._queue.add(key)
 
     def _is_urgent(self, key: str) -> bool:
@@ -222,7 +229,7 @@ class DriftRepairer:
             return kept if kept is not None else live_value(self._cache.get(reference.object), reference.key)
 
         try:
-            return _Desired(stored.name, as_applied(filled(obj, value_of), self._api.namespace))
+            return _Desired(stored.name, pack(as_applied(filled(obj, value_of), self._api.namespace)))
         except ResideError as error:
             return _Desired(stored.name, None, safe_text(error))
 
@@ -236,7 +243,7 @@ class DriftRepairer:
         ended = live or before
         if ended is not None and is_finished_job(ended):
             self._note_finished(desired.stack, key, ended)
-        if desired.object is None and live is not None and (stored := self._store.stacks.get(desired.stack)):
+        if desired.packed is None and live is not None and (stored := self._store.stacks.get(desired.stack)):
             self._desired |= self._stack(stored)  # a live Secret may contain a value that was missing
         self._queue.add(key)
 
@@ -316,7 +323,7 @@ class DriftRepairer:
         action = decide(ObjectState(desired.object or {}, live, verified, key in stored.finished))
         if action == "create":
             return action if self._authority.may_restore else "leave"
-        if action == "apply" and (not self._authority.may_change or key in stored.pending or desired.object is None):
+        if action == "apply" and (not self._authority.may_change or key in stored.pending or desired.packed is None):
             return "leave"
         return action
 

@@ -20,9 +20,10 @@ from reside.common.files import write_private
 from reside.model.errors import InvalidInput, NotReady
 from reside.model.stacks import DesiredStack, K8sObject, object_key
 from reside.sentinel.objects.index import KeyIndex
+from reside.sentinel.objects.packed import PackedList, PackedObjects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 _log = structlog.get_logger(__name__)
@@ -44,7 +45,7 @@ class StoredStack:
 
     name: str
     owner: str
-    objects: tuple[K8sObject, ...] = ()
+    objects: Sequence[K8sObject] = ()
     applied: str | None = None
     finished: dict[str, K8sObject] = field(default_factory=dict)
     pending: frozenset[str] = frozenset()
@@ -56,20 +57,22 @@ class StoredStack:
         return not self.pending and not self.leaving
 
     def by_key(self) -> Mapping[str, K8sObject]:
-        """Return the objects by `Kind/name`."""
-        return self._by_key
+        """Return the objects by `Kind/name`; of a stack in a store, a look-up unpacks the object."""
+        if isinstance(self.objects, PackedList):
+            return PackedObjects(zip(self._keys, self.objects.packed, strict=True))
+        return {object_key(obj): obj for obj in self.objects}
 
     def keys(self) -> frozenset[str]:
         """Return `Kind/name` of every object."""
-        return self._keys
+        return frozenset(self._keys)
 
     @cached_property
-    def _keys(self) -> frozenset[str]:
-        return frozenset(self._by_key)
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(object_key(obj) for obj in self.objects)
 
-    @cached_property
-    def _by_key(self) -> dict[str, K8sObject]:
-        return {object_key(obj): obj for obj in self.objects}
+    def packed(self) -> StoredStack:
+        """Return this stack with packed objects, as it is kept in memory."""
+        return self if isinstance(self.objects, PackedList) else replace(self, objects=PackedList(self.objects))
 
     def held(self) -> frozenset[str]:
         """Return `Kind/name` of every object that the stack contains, changes or deletes."""
@@ -137,7 +140,7 @@ class StackStore:
 
     def put(self, stored: StoredStack) -> None:
         """Keep a stack in memory. The caller writes it with `save_aside`, which may be later."""
-        self._stacks[stored.name] = stored
+        self._stacks[stored.name] = stored.packed()
         self._held.put(stored.name, stored.held())
 
     def save(self, stored: StoredStack) -> None:

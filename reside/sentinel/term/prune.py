@@ -16,10 +16,10 @@ from prometheus_client import Gauge
 
 from reside.common.workqueue import WorkQueue
 from reside.model.sentinel_data import CONFIRMED_UIDS, HELD_OBJECTS, HELD_REASONS
-from reside.model.stacks import object_key
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract.access import confirmed_uids
 from reside.sentinel.errors import ClusterRefused
+from reside.sentinel.objects.identity import split_key
 from reside.sentinel.store.prune_record import PruneRecord, read_record, write_record
 from reside.sentinel.term.prune_plan import WINDOW_S, PrunePlan, PruneState, plan
 
@@ -135,7 +135,7 @@ class Pruner:
     def _any_unknown(self) -> bool:
         """Return whether a live object is in no stack; only then all of them are looked at."""
         cache = self._context.guard.cache
-        self._suspects = {key for key in self._suspects if cache.get(key) is not None and not self._is_known(key)}
+        self._suspects = {key for key in self._suspects if key in cache.objects and not self._is_known(key)}
         return bool(self._suspects)
 
     def _is_known(self, key: str) -> bool:
@@ -166,24 +166,29 @@ class Pruner:
 
     def _state(self, unaccepted: frozenset[str]) -> PruneState:
         context = self._context
-        known = dict(self._known())
         return PruneState(
             live=context.guard.cache.objects,
-            known=known,
-            stateful_sets=[obj for obj in known.values() if obj is not None and obj["kind"] == "StatefulSet"],
+            known=self._known(),
+            stateful_sets=tuple(self._stateful_sets()),
             unaccepted=unaccepted,
             established=self._record.established,
             recent=len(self._recent()),
             confirmed=confirmed_uids(context.data.confirmed.history(CONFIRMED_UIDS), context.rights()),
         )
 
-    def _known(self) -> Iterator[tuple[str, K8sObject | None]]:
-        """Yield the objects of stored and desired stacks; None: it is only known that there is one."""
+    def _known(self) -> frozenset[str]:
+        """Return `Kind/name` of the objects of stored and desired stacks."""
+        held = (stored.held() for stored in self._context.guard.store.stacks.values())
+        return frozenset().union(*held, *map(self._reporter.declared, self._reporter.desired))
+
+    def _stateful_sets(self) -> Iterator[K8sObject]:
+        """Yield the StatefulSets of stored and desired stacks."""
         for stored in self._context.guard.store.stacks.values():
-            yield from dict.fromkeys(stored.pending | stored.leaving).items()
-            yield from stored.by_key().items()
-        for stack in self._reporter.desired.values():
-            yield from ((object_key(obj), obj) for obj in stack.objects)
+            found = stored.by_key()
+            yield from (found[key] for key in found if _is_stateful_set(key))
+        for name, stack in self._reporter.desired.items():
+            if any(map(_is_stateful_set, self._reporter.declared(name))):
+                yield from (obj for obj in stack.objects if obj["kind"] == "StatefulSet")
 
     def _recent(self) -> tuple[float, ...]:
         """Return when objects were deleted without a confirmation, within the window."""
@@ -205,3 +210,7 @@ class Pruner:
         if objects:
             names = [each["object"] for each in objects]
             _log.warning("objects are in no stack; confirm with `reside cluster prune`", objects=names, reasons=reasons)
+
+
+def _is_stateful_set(key: str) -> bool:
+    return split_key(key)[0] == "StatefulSet"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.common.transience import is_transient
@@ -12,6 +11,7 @@ from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.errors import fault_text, judge
 from reside.sentinel.objects.identity import stack_of
 from reside.sentinel.objects.index import KeyIndex
+from reside.sentinel.objects.packed import packed
 from reside.sentinel.term.live_maps import REPLACE_AFTER, LiveMaps, change, lately_named, load, named
 from reside.sentinel.term.pod_counts import PodCounts
 from reside.sentinel.term.progress import Progress
@@ -94,10 +94,7 @@ class Reporter:
 
     def set_desired(self, stack: DesiredStack, advice: tuple[str, ...] = ()) -> None:
         """Note a desired stack that was read, with its violations of advisory rules."""
-        stored = self._context.guard.store.stacks.get(stack.name)
-        if stored is not None and stored.objects == stack.objects:
-            stack = replace(stack, objects=stored.objects)  # so that they are in memory once
-        self.desired[stack.name] = stack
+        self._keep(stack)
         self._advice[stack.name] = advice
         self._holders.put(stack.name, stack.keys())
         self.touch(stack.name)
@@ -127,6 +124,8 @@ class Reporter:
         """Note that a stack is applied."""
         self.faults.pop(name, None)
         self._attempts.pop(name, None)
+        if name in self.desired:
+            self._keep(self.desired[name])
         self.touch(name)
 
     def remove(self, name: str) -> None:
@@ -149,6 +148,17 @@ class Reporter:
     def is_declared(self, key: str) -> bool:
         """Return whether a desired stack contains an object."""
         return bool(self._holders.names(key))
+
+    def declared(self, name: str) -> frozenset[str]:
+        """Return `Kind/name` of the objects of a desired stack."""
+        return self._holders.keys(name)
+
+    def _keep(self, stack: DesiredStack) -> None:
+        """Keep a desired stack with packed objects; with those of the stored stack if they are equal."""
+        stored, objects = self._context.guard.store.stacks.get(stack.name), packed(stack.objects)
+        if stored is not None and stored.objects == objects:
+            objects = packed(stored.objects)
+        self.desired[stack.name] = stack.holding(objects)
 
     def _note_undeclared(self, key: str) -> None:
         for listener in self._undeclared:

@@ -102,4 +102,4 @@ def test_a_caller_does_not_change_what_is_kept(cache: ObjectCache) -> None:
 
 def test_kept_objects_are_no_work_for_the_garbage_collector(cache: ObjectCache) -> None:
     """A thousand stacks have five thousand objects of a few dozen dicts each; a full collection visits every dict."""
-    assert not any(gc.is_tracked(text) for text in cache._objects._texts.values())
+    assert not any(gc.is_tracked(text) for text in cache._objects._packed.values())

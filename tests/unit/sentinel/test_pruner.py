@@ -86,10 +86,15 @@ class FakeTerm:
             replica=SimpleNamespace(settings=SimpleNamespace()),
             rights=lambda: Rights(lambda account, _: account == OPERATOR, lambda _: None, 0),
         )
-        self.reporter: Any = SimpleNamespace(desired={}, is_declared=self._is_declared, listen=lambda _: None)
+        self.reporter: Any = SimpleNamespace(
+            desired={}, is_declared=self._is_declared, declared=self._declared, listen=lambda _: None
+        )
 
     def _is_declared(self, key: str) -> bool:
-        return any(key in stack.keys() for stack in self.reporter.desired.values())  # noqa: SIM118 - not a dict
+        return any(key in self._declared(name) for name in self.reporter.desired)
+
+    def _declared(self, name: str) -> frozenset[str]:
+        return frozenset(self.reporter.desired[name].keys())
 
     def appear(self, *keys: str) -> None:
         """Let objects appear."""

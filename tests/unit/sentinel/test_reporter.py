@@ -209,14 +209,17 @@ async def test_what_a_server_has_lost_is_written_again_after_the_next_connection
 async def test_the_objects_of_an_applied_stack_are_in_memory_once(term: Term) -> None:
     """A Sentinel that starts reads them from its volume and from Jazz."""
     stored = StoredStack("worker", "co_zOwner", ({"kind": "ConfigMap", "metadata": {"name": "worker-1"}},))
-    term.guard.store.stacks["worker"] = stored
+    stored = term.guard.store.stacks["worker"] = stored.packed()
     same = DesiredStack("worker", "co_zOwner", ({"kind": "ConfigMap", "metadata": {"name": "worker-1"}},))
     term.reporter.set_desired(same)
     assert term.reporter.desired["worker"] == same
     assert term.reporter.desired["worker"].objects is stored.objects
     other = DesiredStack("worker", "co_zOwner", ({"kind": "ConfigMap", "metadata": {"name": "worker-2"}},))
     term.reporter.set_desired(other)
-    assert term.reporter.desired["worker"] is other
+    assert term.reporter.desired["worker"] == other
+    term.guard.store.stacks["worker"] = after = stored.after_apply(other).packed()
+    term.reporter.succeed("worker")
+    assert term.reporter.desired["worker"].objects is after.objects
 
 
 async def test_a_removed_stack_leaves_no_report_map(term: Term) -> None:
