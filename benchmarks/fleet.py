@@ -111,8 +111,9 @@ async def sentinel_side(bench: Bench, count: int, folder: Path, idle_s: float) -
             note["seconds"] = statistics.median([await made.apply([count + n], 1) for n in range(REPEATS)])
         async with step("drift", min(count, REPAIRS)) as note:
             note["seconds"] = _p95(await made.repairs(count))
-        async with step("idle", 1):
-            await asyncio.sleep(idle_s)
+        with made.unmeasured():
+            async with step("idle", 1):
+                await asyncio.sleep(idle_s)
         memory = ", ".join(f"{part} {size:.0f}" for part, size in made.memory().items())
         print(f"{'':9} {count:6,} memory, MiB: {memory}", flush=True)
         await made.stop()

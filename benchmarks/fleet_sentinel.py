@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from reside.model.stacks import DesiredStack
 from reside.sentinel.guard.api import KubernetesApi, connect
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from support.declarer import Declarer
 
@@ -142,6 +142,15 @@ class Fleet:
             return {}
         self._standstill.unlink()
         return found
+
+    @contextmanager
+    def unmeasured(self) -> Iterator[None]:
+        """Do not measure the event loop while the block is open, because that takes CPU time."""
+        self.process.send_signal(signal.SIGUSR1)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGUSR1)
 
     async def connect(self) -> None:
         """Get the permissions to declare, and follow the reports."""
