@@ -1,12 +1,15 @@
-"""Objects as JSON text in memory: it takes a quarter of the memory of their dicts, and is no work for Python's GC.
+"""Objects as JSON text in memory: less than a quarter of the memory of their dicts, and no work for Python's GC.
+
+The text of a large object is compressed.
 
 Each look-up unpacks a copy. So code that reads many objects iterates over keys, and looks up only what it needs.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import orjson
 
@@ -16,19 +19,26 @@ if TYPE_CHECKING:
     Packed = bytes | K8sObject
 
 
+_LARGE: Final = 512
+"""Bytes from which a text is compressed; a smaller one shrinks by a fourth only."""
+_LEVEL: Final = 1
+"""Of compression. It halves a Deployment in 20 µs; higher levels save a few bytes more."""
+
+
 def pack(obj: K8sObject) -> Packed:
     """Return an object as text, or the object itself if it has a number or text that orjson does not write."""
     try:
-        return orjson.dumps(obj)
+        text = orjson.dumps(obj)
     except TypeError:  # no object of Kubernetes has one
         return obj
+    return text if len(text) < _LARGE else zlib.compress(text, _LEVEL)
 
 
 def unpack(packed: Packed) -> K8sObject:
     """Return a packed object."""
     if isinstance(packed, dict):
         return packed
-    found: dict[str, Any] = orjson.loads(packed)
+    found: dict[str, Any] = orjson.loads(packed if packed.startswith(b"{") else zlib.decompress(packed))
     return found
 
 

@@ -23,7 +23,10 @@ OBJECTS = (config_map("a", text="\u00fc\u2028", empty=None, items=[1, 2.5, True,
 ODD = (config_map("a", text="\ud800"), config_map("b", number=2**70))
 
 
-@pytest.mark.parametrize("objects", [OBJECTS, ODD, ()])
+LARGE = (config_map("a", text="value " * 1000), config_map("b"))
+
+
+@pytest.mark.parametrize("objects", [OBJECTS, ODD, LARGE, ()])
 def test_a_packed_list_is_equal_to_its_objects(objects: tuple[dict[str, Any], ...]) -> None:
     found = PackedList(objects)
     assert (tuple(found), len(found), list(found[:1])) == (objects, len(objects), list(objects[:1]))
@@ -32,6 +35,10 @@ def test_a_packed_list_is_equal_to_its_objects(objects: tuple[dict[str, Any], ..
     assert found == PackedList(objects)
     assert found != (*objects, config_map("c"))
     assert packed(found) is found
+
+
+def test_the_text_of_a_large_object_is_compressed() -> None:
+    assert len(PackedList(LARGE).packed[0]) < 200
 
 
 def test_lists_are_equal_whatever_the_order_of_members() -> None:
