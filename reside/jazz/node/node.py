@@ -18,6 +18,7 @@ from reside.jazz.memory.store import no_account
 from reside.jazz.node.notes import UnfencedNotes
 from reside.jazz.node.runtime import Runtime
 from reside.jazz.node.statistics import Statistics
+from reside.jazz.operations.loader import ABSENT_GRACE_S
 from reside.jazz.removals import UNIQUE_NAME, RemovalRecord, WritePolicy
 from reside.jazz.values.cofeed import CoFeed
 from reside.jazz.values.colist import CoList, appending
@@ -228,9 +229,15 @@ class Node:
         """
         return await self._host.load_as(co_id, Value, timeout=timeout)
 
-    async def load_map(self, co_id: str, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as load
-        """Load a map; raise `WrongKind` if it is of another kind. See `load`."""
-        return await self._host.load_as(co_id, CoMap, timeout=timeout)
+    async def load_map(self, co_id: str, *, timeout: float = 30.0, grace: float = ABSENT_GRACE_S) -> CoMap:  # noqa: ASYNC109 - as load
+        """Load a map; raise `WrongKind` if it is of another kind. See `load`.
+
+        Args:
+            co_id: the map's id.
+            timeout: how long to wait, in seconds.
+            grace: how long to wait for a map that the server does not have, in seconds: its writer may be uploading it.
+        """
+        return await self._host.load_as(co_id, CoMap, timeout=timeout, grace=grace)
 
     async def load_list(self, co_id: str, *, timeout: float = 30.0) -> CoList:  # noqa: ASYNC109 - as load
         """Load a list; raise `WrongKind` if it is of another kind. See `load`."""

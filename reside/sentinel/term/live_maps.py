@@ -126,7 +126,7 @@ async def load(node: Node, co_id: object) -> CoMap | None:
     if not isinstance(co_id, str):
         return None
     try:
-        found = await node.load_map(co_id)
+        found = await node.load_map(co_id, grace=0.0)  # only a Sentinel uploads it, before anything names it
     except (ValueDeleted, ValueNotFound):
         return None
     found.release()

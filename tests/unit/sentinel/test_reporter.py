@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from reside.sentinel.guard.pods import PodCache
 from reside.sentinel.guard.troubles import Troubles
 from reside.sentinel.store.stacks import StoredStack
 from reside.sentinel.term import reporter, reports
-from reside.sentinel.term.live_maps import REPLACE_AFTER, named
+from reside.sentinel.term.live_maps import REPLACE_AFTER, load, named
 from reside.sentinel.term.reporter import Reporter
 from reside.sentinel.term.reports import says_more
 
@@ -201,6 +202,9 @@ async def test_what_a_server_has_lost_is_written_again_after_the_next_connection
         async with SyncServer(port=int(server.url.rpartition(":")[2])):
             await eventually("a new report", lambda: term.reports["worker"], lambda now: now not in lost, within=30.0)
             assert seen(await term.live_map())["readyReplicas"] == 7
+            began = time.monotonic()
+            assert await load(term.node, min(lost)) is None
+            assert time.monotonic() - began < 1.0, "a thousand stacks have six thousand maps"
     finally:
         for task in (renewal, reports):
             task.cancel()
