@@ -31,7 +31,9 @@ def pack(obj: K8sObject) -> Packed:
         text = orjson.dumps(obj)
     except TypeError:  # no object of Kubernetes has one
         return obj
-    return text if len(text) < _LARGE else zlib.compress(text, _LEVEL)
+    if len(text) >= _LARGE:
+        return zlib.compress(text, _LEVEL)
+    return bytes(memoryview(text))  # a copy: orjson shrinks a block of 1 KiB to it, and nothing else fits into the rest
 
 
 def unpack(packed: Packed) -> K8sObject:
