@@ -59,7 +59,8 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
     """
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     async with connect(settings.namespace, settings.kubeconfig, settings.kube_context) as api:
-        guard = assemble(api, settings)
+        files = await asyncio.to_thread(_open_files, settings)
+        guard = assemble(api, *files)
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(guard.repairer.run(), name="repairer")]
             running.append(tasks.create_task(guard.repairer.availability.run(), name="availability"))
@@ -78,11 +79,16 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
                     task.cancel()
 
 
-def assemble(api: KubernetesApi, settings: GuardSettings) -> Guard:
-    """Return a guard that is not running."""
-    cache, authority = ObjectCache(), Authority()
+def _open_files(settings: GuardSettings) -> tuple[StackStore, Vault]:
+    """Read the stacks and secret values on the volume."""
     store = StackStore(settings.stacks_dir)
     vault = Vault(settings.vault_dir, settings.passphrase)
     take_over(settings.earlier_vault, vault, settings.passphrase)
+    return store, vault
+
+
+def assemble(api: KubernetesApi, store: StackStore, vault: Vault) -> Guard:
+    """Return a guard that is not running."""
+    cache, authority = ObjectCache(), Authority()
     repairer = DriftRepairer(api, cache, store, vault, authority)
     return Guard(api, cache, PodCache(store.holder), store, vault, authority, repairer)

@@ -55,18 +55,19 @@ _RESET_AFTER_S = 120.0
 _ATTEMPTS_BEFORE_REPORT = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Desired:
     """An object that a stored stack desires; `fault` says why it is None."""
 
     stack: str
+    namespace: str
     packed: Packed | None
     fault: str | None = None
 
     @property
     def object(self) -> K8sObject | None:
-        """The object, unpacked."""
-        return None if self.packed is None else unpack(self.packed)
+        """The object, as it is applied."""
+        return None if self.packed is None else as_applied(unpack(self.packed), self.namespace)
 
 
 class DriftRepairer:
@@ -221,7 +222,14 @@ class DriftRepairer:
             self._keys[name] = tuple(found)
 
     def _stack(self, stored: StoredStack) -> dict[str, _Desired]:
-        return {object_key(obj): self._resolved(stored, obj) for obj in stored.objects}
+        """Return the desired objects of a stack. Only Secrets are unpacked, because only they reference values."""
+        found = stored.by_key_packed()
+        return {
+            key: self._resolved(stored, unpack(obj))
+            if split_key(key)[0] == "Secret"
+            else _Desired(stored.name, self._api.namespace, obj)
+            for key, obj in found.items()
+        }
 
     def _resolved(self, stored: StoredStack, obj: K8sObject) -> _Desired:
         def value_of(reference: Reference) -> str | None:
@@ -229,9 +237,9 @@ class DriftRepairer:
             return kept if kept is not None else live_value(self._cache.get(reference.object), reference.key)
 
         try:
-            return _Desired(stored.name, pack(as_applied(filled(obj, value_of), self._api.namespace)))
+            return _Desired(stored.name, self._api.namespace, pack(filled(obj, value_of)))
         except ResideError as error:
-            return _Desired(stored.name, None, safe_text(error))
+            return _Desired(stored.name, self._api.namespace, None, safe_text(error))
 
     def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         """Handle a change of a live object."""
@@ -428,6 +436,7 @@ class DriftRepairer:
 def _references(stored: StoredStack) -> list[Reference]:
     """Return the secret references of a stack; none if one is malformed, which is a fault of its object."""
     try:
-        return all_references(stored.objects)
+        found = stored.by_key()
+        return all_references(found[key] for key in found if split_key(key)[0] == "Secret")
     except ResideError:
         return []

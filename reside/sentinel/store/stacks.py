@@ -20,11 +20,13 @@ from reside.common.files import write_private
 from reside.model.errors import InvalidInput, NotReady
 from reside.model.stacks import DesiredStack, K8sObject, object_key
 from reside.sentinel.objects.index import KeyIndex
-from reside.sentinel.objects.packed import PackedList, PackedObjects
+from reside.sentinel.objects.packed import PackedList, PackedObjects, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from reside.sentinel.objects.packed import Packed
 
 _log = structlog.get_logger(__name__)
 
@@ -59,8 +61,12 @@ class StoredStack:
     def by_key(self) -> Mapping[str, K8sObject]:
         """Return the objects by `Kind/name`; of a stack in a store, a look-up unpacks the object."""
         if isinstance(self.objects, PackedList):
-            return PackedObjects(zip(self._keys, self.objects.packed, strict=True))
+            return PackedObjects(self.by_key_packed().items())
         return {object_key(obj): obj for obj in self.objects}
+
+    def by_key_packed(self) -> dict[str, Packed]:
+        """Return the packed objects by `Kind/name`."""
+        return dict(zip(self._keys, packed(self.objects).packed, strict=True))
 
     def keys(self) -> frozenset[str]:
         """Return `Kind/name` of every object."""
@@ -72,7 +78,11 @@ class StoredStack:
 
     def packed(self) -> StoredStack:
         """Return this stack with packed objects, as it is kept in memory."""
-        return self if isinstance(self.objects, PackedList) else replace(self, objects=PackedList(self.objects))
+        if isinstance(self.objects, PackedList):
+            return self
+        found = replace(self, objects=PackedList(self.objects))
+        vars(found)["_keys"] = self._keys  # spares unpacking the objects
+        return found
 
     def held(self) -> frozenset[str]:
         """Return `Kind/name` of every object that the stack contains, changes or deletes."""

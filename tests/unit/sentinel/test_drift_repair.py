@@ -18,7 +18,6 @@ from reside.model.kinds import KINDS
 from reside.model.stacks import DesiredStack
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.guard import findings, verifications
-from reside.sentinel.guard import repairer as repairer_module
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.repairer import DriftRepairer
@@ -314,16 +313,12 @@ async def test_a_reload_makes_only_the_stacks_anew_that_have_changed(
         other = DesiredStack("other", "co_zowner", (config_map("b"),))
         setup.store.save(StoredStack("other", "co_zowner").after_apply(other))
         made: list[str] = []
-        real = repairer_module.as_applied
-        monkeypatch.setattr(
-            repairer_module,
-            "as_applied",
-            lambda obj, space: (made.append(obj["metadata"]["name"]), real(obj, space))[1],
-        )
+        real = setup.repairer._stack
+        monkeypatch.setattr(setup.repairer, "_stack", lambda found: (made.append(found.name), real(found))[1])
         setup.repairer.reload()
-        assert made == ["b"]
+        assert made == ["other"]
         setup.repairer.reload()
-        assert made == ["b"]
+        assert made == ["other"]
         setup.store.remove("other")
         setup.repairer.reload()
         assert setup.repairer._keys.keys() == {"demo"}
