@@ -1,8 +1,9 @@
 """The statuses of a replica's versions, computed from the Sentinel's report of its stack. Pure.
 
 Live state decides, with exceptions that depend on history: a version without an object and without pods has stopped, if
-the Sentinel has applied the desired stack and the object is not in it; a completed version stays completed; and a
-version that was not healthy in time has failed (`reside.alpha.health`).
+the Sentinel has applied the desired stack and the object is not in it; it stays stopped while its object is being
+deleted; a completed version stays completed; and a version that was not healthy in time has failed
+(`reside.alpha.health`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from reside.model.status import version_status, workload_problem
 
 if TYPE_CHECKING:
     from reside.model.entities import Replica, ReplicaVersion
-    from reside.model.reports import StackReport
+    from reside.model.reports import ObjectReport, StackReport
     from reside.model.stacks import DesiredStack, K8sObject
     from reside.model.status import VersionStatus
 
@@ -91,6 +92,14 @@ def _is_scaled_up(workload: K8sObject | None) -> bool:
     return workload is not None and spec.get("replicas") != 0 and not spec.get("suspend")
 
 
+def _stays_stopped(version: ReplicaVersion, seen: ObjectReport) -> bool:
+    """Return whether a version that has stopped has nothing that runs, although its object is not deleted yet.
+
+    Its pods are counted no more then, and its controller may not have observed the deletion.
+    """
+    return version.status == "stopped" and not seen.pods and not _is_scaled_up(seen.live)
+
+
 def _has_too_few(replica: Replica, version: ReplicaVersion, workload: K8sObject | None) -> bool:
     """Return whether a live Deployment does not have all the pods that a version should have now."""
     spec = (workload or {}).get("spec") or {}
@@ -103,9 +112,12 @@ def _status(replica: Replica, version: ReplicaVersion, stack: DesiredStack, repo
     seen = report.objects.get(key)
     if version.status == "completed":
         return "completed"
-    if seen is not None and seen.live is None and seen.pods:
-        return version.status  # its object is deleted, but its pods still run
     declared = _declared(replica, version, stack)
+    if seen is not None and (
+        (seen.live is None and seen.pods)  # its object is deleted, but its pods still run
+        or (declared is None and not wanted and _stays_stopped(version, seen))
+    ):
+        return version.status
     if seen is not None:
         status = version_status(seen, current=wanted)
         if wanted and status in ("stopping", "stopped") and _is_scaled_up(declared):

@@ -34,7 +34,8 @@ class PodCounts:
         stored = guard.store.stacks.get(stack)
         confirmed: dict[str, Any] = {}
         found = {}
-        for key in guard.pods.workloads_of(stack) | (set(stored.by_key()) if stored else set()):
+        held = stored.keys() if stored else frozenset()
+        for key in guard.pods.workloads_of(stack) | held | guard.cache.of_stack(stack):
             count, live = guard.pods.count(key), guard.cache.get(key)
             labels = _pod_labels(live)
             if count == 0 and live is not None and labels and _is_scaled_down(live):

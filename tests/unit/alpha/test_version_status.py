@@ -160,3 +160,20 @@ def test_a_version_whose_object_is_deleted_has_stopped_once_its_pods_have_ended(
     left = ObjectReport("requested", None, None, 1)
     assert 1 not in changed_statuses(subject, stack, report(stack, greeter_1=left))
     assert changed_statuses(subject, stack, report(stack))[1] == "stopped"
+
+
+def test_a_version_that_has_stopped_does_not_run_again_while_its_object_is_being_deleted() -> None:
+    """The object is live for a moment after it has left the stack, and nobody counts its pods any more.
+
+    The next version of a replica that is not scalable was stopped for that moment.
+    """
+    subject = replica("stopped", "starting", scalable=False)
+    stack = stack_of(subject)
+    live = deployment(0).live
+    assert live is not None
+    for generation in (1, 2):  # a deletion may begin a generation that the controller has not observed
+        leaving = ObjectReport("requested", live | {"metadata": {"generation": generation}}, None, None)
+        assert 1 not in changed_statuses(subject, stack, report(stack, greeter_1=leaving))
+    assert changed_statuses(subject, stack, report(stack, greeter_1=deployment(1, pods=1)))[1] != "stopped"
+    remaining = ObjectReport("requested", live, None, 1)
+    assert changed_statuses(subject, stack, report(stack, greeter_1=remaining))[1] == "stopping"

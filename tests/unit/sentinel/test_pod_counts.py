@@ -175,7 +175,7 @@ class Api:
 def counts(api: Api, live: dict[str, Any], pods: PodCache) -> PodCounts:
     cache = ObjectCache()
     cache.note("ADDED", live)
-    stored = SimpleNamespace(by_key=lambda: {KEY: live})
+    stored = SimpleNamespace(keys=lambda: frozenset({KEY}))
     guard: Any = SimpleNamespace(api=api, cache=cache, pods=pods, store=SimpleNamespace(stacks={"caller": stored}))
     return PodCounts(guard)
 
@@ -203,3 +203,15 @@ async def test_nothing_is_listed_for_a_workload_that_is_not_scaled_down(live: di
 async def test_pods_of_a_deleted_workload_are_counted(pods: PodCache) -> None:
     guard: Any = SimpleNamespace(api=Api(), cache=ObjectCache(), pods=pods, store=SimpleNamespace(stacks={}))
     assert await PodCounts(guard).of_stack("caller") == {KEY: 2}
+
+
+async def test_pods_of_a_workload_that_has_left_its_stack_are_counted_until_it_is_gone() -> None:
+    """Without their number, a version that has stopped would not count as stopped any more."""
+    pods, cache = PodCache(), ObjectCache()
+    pods.replace(POD, [])
+    cache.note("ADDED", deployment(0))
+    guard: Any = SimpleNamespace(api=Api(), cache=cache, pods=pods, store=SimpleNamespace(stacks={}))
+    counter = PodCounts(guard)
+    assert await counter.of_stack("caller") == {KEY: 0}
+    cache.note("DELETED", deployment(0))
+    assert await counter.of_stack("caller") == {}
