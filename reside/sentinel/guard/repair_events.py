@@ -55,7 +55,7 @@ class EventApi(Protocol):
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Recorded:
     """An event, as it is to be written."""
 
     about: dict[str, Any]
@@ -77,7 +77,7 @@ class RepairEvents:
 
     def __init__(self, api: EventApi) -> None:
         self._api = api
-        self._told: dict[str, _Told] = {}
+        self._recorded: dict[str, _Recorded] = {}
         self._waiting: set[str] = set()
         """Events that are to be written."""
         self._full_at = 0.0
@@ -93,7 +93,7 @@ class RepairEvents:
         if name not in self._waiting and len(self._waiting) >= _MOST:
             DROPPED.inc()
             return
-        before = self._told.pop(name, None)
+        before = self._recorded.pop(name, None)
         about = {
             "apiVersion": live.get("apiVersion"),
             "kind": live.get("kind"),
@@ -101,15 +101,15 @@ class RepairEvents:
             "name": meta.get("name"),
         }
         about |= {"uid": meta["uid"]} if meta.get("uid") else {}  # there may be no live object
-        told = _Told(about, reason, message[:_LONGEST], clock, clock)
+        recorded = _Recorded(about, reason, message[:_LONGEST], clock, clock)
         if before is not None:
-            told = replace(told, first=before.first, count=before.count + 1, written=before.written)
-        self._told[name] = told
+            recorded = replace(recorded, first=before.first, count=before.count + 1, written=before.written)
+        self._recorded[name] = recorded
         if name not in self._waiting:
             self._waiting.add(name)
-            self.queue.add(name, after=self._pause(told.written))
-        if len(self._told) > _MOST:
-            del self._told[next(each for each in self._told if each not in self._waiting)]
+            self.queue.add(name, after=self._pause(recorded.written))
+        if len(self._recorded) > _MOST:
+            del self._recorded[next(each for each in self._recorded if each not in self._waiting)]
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -124,12 +124,12 @@ class RepairEvents:
 
     async def _write(self, name: str) -> None:
         self._waiting.discard(name)
-        told = self._told.get(name)
-        if told is None:
+        recorded = self._recorded.get(name)
+        if recorded is None:
             return  # it was tried before, and is forgotten
-        await self._api.put_event(_event(name, told))
-        if (present := self._told.get(name)) is not None:
-            self._told[name] = replace(present, written=asyncio.get_running_loop().time())
+        await self._api.put_event(_event(name, recorded))
+        if (present := self._recorded.get(name)) is not None:
+            self._recorded[name] = replace(present, written=asyncio.get_running_loop().time())
 
 
 def _judge(error: Exception) -> Verdict:
@@ -140,20 +140,20 @@ def _judge(error: Exception) -> Verdict:
     return Verdict.WAIT
 
 
-def _event(name: str, told: _Told) -> K8sObject:
+def _event(name: str, recorded: _Recorded) -> K8sObject:
     digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-    prefix = _NOT_IN_NAMES.sub("-", str(told.about["name"]))[:200].strip("-") or "object"
+    prefix = _NOT_IN_NAMES.sub("-", str(recorded.about["name"]))[:200].strip("-") or "object"
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{prefix}.{digest}", "namespace": told.about["namespace"]},
-        "involvedObject": told.about,
-        "reason": told.reason,
-        "message": told.message,
-        "type": "Warning" if told.reason in _WARNINGS else "Normal",
-        "count": told.count,
-        "firstTimestamp": _time(told.first),
-        "lastTimestamp": _time(told.last),
+        "metadata": {"name": f"{prefix}.{digest}", "namespace": recorded.about["namespace"]},
+        "involvedObject": recorded.about,
+        "reason": recorded.reason,
+        "message": recorded.message,
+        "type": "Warning" if recorded.reason in _WARNINGS else "Normal",
+        "count": recorded.count,
+        "firstTimestamp": _time(recorded.first),
+        "lastTimestamp": _time(recorded.last),
         "source": {"component": FIELD_MANAGER, "host": socket.gethostname()},
         "reportingComponent": FIELD_MANAGER,
         "reportingInstance": socket.gethostname(),

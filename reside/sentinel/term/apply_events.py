@@ -1,8 +1,8 @@
-"""Tell failed applies and removals as Kubernetes events, for those who look at objects and not at reports.
+"""Record failed applies and removals as Kubernetes events, for those who look at objects and not at reports.
 
-An event is about the object that failed, or else about the workload of the stack. It is told when the report tells the
-error, and counts up with each attempt (`reside.sentinel.guard.repair_events`). Its message is that of the report, which
-contains no secret value.
+An event is about the object that failed, or else about the workload of the stack. The Sentinel writes it when it
+reports the error, and increments its count with each attempt (`reside.sentinel.guard.repair_events`). The message is
+that of the report, which contains no secret value.
 """
 
 from __future__ import annotations

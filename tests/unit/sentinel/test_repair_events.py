@@ -75,7 +75,7 @@ async def test_many_objects_get_their_events_slowly_and_the_oldest_ones_none(mon
         for number in range(1000):
             events.tell(live(f"o{number}", str(number)), "Restored", "created")
         await eventually("some events", lambda: len(api.written) >= 1)
-        assert len(events._told) == 60
+        assert len(events._recorded) == 60
         for _ in range(1000):
             await asyncio.sleep(0)
         assert len(api.written) <= 51
