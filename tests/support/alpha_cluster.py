@@ -146,6 +146,17 @@ class AlphaCluster:
         """Change settings of the cluster, as the bootstrap does."""
         await bootstrap.store_settings(self.alpha, self.alpha.cluster.model_copy(update=settings))
 
+    async def replace_previews(self) -> None:
+        """Let the Sentinel replace the maps of previews, and wait until Alpha sees the new ones."""
+        replaced = (await self.alpha.sentinel.open()).previews.id
+        await self.sentinel.replace_previews()
+        await eventually(
+            "the new maps of previews",
+            self.alpha.sentinel.open,
+            lambda maps: maps.previews.id != replaced,
+            within=_WITHIN_S,
+        )
+
     async def make_overdue(self, name: str, number: int) -> None:
         """Let the deadline of a version that starts have passed. No Alpha may lead."""
         record = await records.find_replica(self.alpha.data, (await self.replica(name)).id)

@@ -113,7 +113,7 @@ async def test_a_request_that_waits_for_approval_keeps_its_preview_when_the_sent
 ) -> None:
     await push(servers, "greeter", 1)
     request = await admin.settled(await admin.create("examples/greeter:v1"))
-    await cluster.sentinel.replace_previews()
+    await cluster.replace_previews()
     await admin.preview_result(request, lambda found: found is not None)
     await admin.call("approve-load-request", {"id": request.id, "revision": request.revision})
     await cluster.has_status("greeter", "running")

@@ -131,7 +131,7 @@ async def test_candidates_are_requested_again_when_the_sentinel_has_replaced_the
     number = await admin.create("examples/worker:v1")
     previews = (await cluster.alpha.sentinel.open()).previews
     await eventually("the candidate", lambda: len(previews) == 1)
-    await cluster.sentinel.replace_previews()
+    await cluster.replace_previews()
     cluster.orders.previewing = True
     await admin.approve(number)
     await cluster.has_status("worker", "running")
