@@ -59,6 +59,8 @@ SENTINEL_STATE_DIR: Final = "/var/lib/reside"
 NONROOT_USER: Final = 65532
 """User and group of the platform's images; their volumes must belong to it."""
 
+CLUSTER_RECORD: Final = "reside-cluster"
+"""Name of the ConfigMap that says how the bootstrap went; it outlives the seed."""
 TEARDOWN_MARKER: Final = "ConfigMap/reside-teardown"
 """While this object exists with the managed-by label, the Sentinel repairs, applies and deletes nothing."""
 

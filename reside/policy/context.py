@@ -20,6 +20,7 @@ PLATFORM_NAMES: Final = frozenset(
         "kubernetes-sentinel-events",
         "kubernetes-sentinel-store",
         "platform",
+        "reside-cluster",
         "reside-teardown",
         "seed",
         "super-admin-claim",

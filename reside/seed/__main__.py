@@ -17,7 +17,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.access.target import Target
 from reside.model.errors import ResideError
+from reside.seed import recording
 from reside.seed import settings as stack_settings
 from reside.seed.rendering import external_names
 from reside.seed.settings import SETTINGS_VARIABLE
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 STACK = "seed"
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+RECORD_S = 30.0
+"""Seconds that a record of invalid settings may take."""
+UNRECORDED = "the bootstrap program failed: see `kubectl logs job/seed`"
+"""Recorded if the program fails outside of its steps, such as in an object that Kubernetes refuses."""
 PROJECT = Path(os.environ.get("RESIDE_PROJECT", "/opt/reside"))
 
 
@@ -74,12 +81,22 @@ def main() -> int:
         settings = settings_of(os.environ)
     except ResideError as error:
         sys.stderr.write(f"seed: {error}\n")
+        recording.record_failure(own_target(), None, str(error))
         return 2
     folder = Path(tempfile.mkdtemp(prefix="seed-"))
     try:
-        return _bootstrap(project_in(folder), engine_environment(settings, folder))
+        code = _bootstrap(project_in(folder), engine_environment(settings, folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if code != 0:
+        recording.record_failure(settings.target, None, UNRECORDED, unless_failed=True)
+    return code
+
+
+def own_target() -> Target:
+    """Return the namespace of this pod; without a service account, a target that can't be reached."""
+    namespace = NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else "default"
+    return Target(namespace, "in-cluster", None, None, RECORD_S)
 
 
 def _bootstrap(project: Path, environment: dict[str, str]) -> int:

@@ -9,6 +9,7 @@ thus be temporary, or belong to an earlier declaration. The hand-over fails only
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ from reside.seed import platform, sentinel
 from reside.seed.running import open_alpha, prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reside.alpha.state import Alpha
     from reside.seed.settings import BootstrapSettings
 
@@ -31,8 +34,14 @@ PERSISTENT_S = 40.0
 """Seconds for which the same error may persist; the Sentinel retries 1, 3, 7, 15 and 31 s after the first apply."""
 
 
-async def hand_over(settings: BootstrapSettings) -> None:
-    """Declare the stack `platform`, wait until it is applied, and end careful mode."""
+async def hand_over(settings: BootstrapSettings, record_end: Callable[[], None]) -> None:
+    """Declare the stack `platform`, wait until it is applied, and end careful mode.
+
+    Args:
+        settings: the cluster's settings.
+        record_end: records the end of the phase. It is called before careful mode ends: the Sentinel then deletes the
+            seed's Job with its access rights. A seed that dies in between runs again, and records that it has begun.
+    """
     identities, blocks = await prepare(settings)
     async with open_alpha(settings, identities, blocks) as alpha:
         value = await alpha.node.unique_map(alpha.data.secrets_group, ENGINE_VALUE)
@@ -42,6 +51,7 @@ async def hand_over(settings: BootstrapSettings) -> None:
         objects = platform.platform_stack(settings, value.id)
         revision = await bootstrap.declare_stack(alpha, PLATFORM_STACK, objects)
         await _until_applied(alpha, revision, settings.deadline)
+    await asyncio.to_thread(record_end)
     async with addresses(settings.target) as where:
         await sentinel.end_careful_mode(where.jazz, identities.sentinel)
 

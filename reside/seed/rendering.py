@@ -1,6 +1,8 @@
-"""Render the seed for `kubectl apply`: a Job with its ServiceAccount, Role and RoleBinding.
+"""Render the seed for `kubectl apply`: a Job with its ServiceAccount, Role and RoleBinding, and its record.
 
-All objects carry the managed-by label and are in no stack, so that the Sentinel prunes them when careful mode ends.
+All objects carry the managed-by label and are in no stack, so that the Sentinel prunes them when careful mode ends;
+except for the ConfigMap with the record of the bootstrap (`outcome`), which outlives the seed. It is part of the
+manifest so that `kubectl wait` finds it.
 Domain and issuer are the placeholders `${RESIDE_BOOTSTRAP_DOMAIN}` and `${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}`, to be
 replaced by envsubst or an editor. An unchanged placeholder means that there is no value.
 """
@@ -13,7 +15,7 @@ import yaml
 
 from reside.model.constants import SEED_NAME
 from reside.model.errors import InvalidInput
-from reside.seed import platform
+from reside.seed import outcome, platform
 from reside.seed.settings import SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ def external_names(environment: Mapping[str, str]) -> dict[str, str]:
 
 def seed_objects(settings: BootstrapSettings) -> list[dict[str, Any]]:
     """Return the seed's objects; the settings' domain and issuer replace the placeholders if they are set."""
-    return [*platform.seed_access(settings.namespace), _job(settings)]
+    record = outcome.config_map(settings.namespace, outcome.pending())
+    return [record, *platform.seed_access(settings.namespace), _job(settings)]
 
 
 def render(settings: BootstrapSettings) -> str:

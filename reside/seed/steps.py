@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reside.access.client import connect
 from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SENTINEL_NAME
-from reside.seed import logs, platform
+from reside.seed import logs, platform, recording
 from reside.seed.kubernetes import (
     delete_secrets,
     ensure_namespace,
@@ -28,15 +28,15 @@ Outputs = dict[str, Any]
 
 
 def namespace(settings: BootstrapSettings) -> Outputs:
-    """Create the namespace unless it exists; a pod's own namespace exists."""
-    if settings.access == "in-cluster":
-        return {}
+    """Create the namespace unless it exists; a pod's own namespace exists. Record the start of the bootstrap."""
 
     async def create() -> None:
         async with connect(settings.target) as client:
             await ensure_namespace(client, settings.namespace)
 
-    asyncio.run(create())
+    if settings.access != "in-cluster":
+        asyncio.run(create())
+    recording.begin(settings, "storage", anew=True)
     return {}
 
 
@@ -48,7 +48,8 @@ def ready(settings: BootstrapSettings) -> Outputs:
             for name in (JAZZ_NAME, ETCD_NAME):
                 await wait_for_stateful_set(client, name, settings.deadline)
 
-    asyncio.run(wait())
+    with recording.recorded(settings, "storage"):
+        asyncio.run(wait())
     return {}
 
 
@@ -65,29 +66,37 @@ def identities(settings: BootstrapSettings) -> Outputs:
         return found
 
     logs.configure()
-    found = asyncio.run(create())
+    with recording.recorded(settings, "accounts"):
+        found = asyncio.run(create())
+        recording.record_account(settings, found.alpha.account_id)
     return {"alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}
 
 
 def launch(settings: BootstrapSettings) -> Outputs:
     """Start Alpha and the Sentinel in this process; wait until Alpha's required permissions are granted."""
+    logs.configure()
+    with recording.recorded(settings, "launch"):
+        _launch(settings)
+    return {}
+
+
+def _launch(settings: BootstrapSettings) -> None:
     from reside.alpha import bootstrap  # noqa: PLC0415 - slow to import
     from reside.seed import running  # noqa: PLC0415 - slow to import
 
-    logs.configure()
     seed = running.ensure_running(settings)
     block = seed.blocks.sentinel
     seed.alpha.run(lambda alpha: bootstrap.until_granted(alpha, block), settings.deadline, "permissions are granted")
-    return {}
 
 
 def load(settings: BootstrapSettings) -> Outputs:
     """Load seed, Sentinel and Alpha; wait for the pods of the Sentinel and Alpha, which then become leaders."""
     seed, sentinel, alpha = settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha
-    if asyncio.run(_is_alpha_ready(settings)):
-        _load_by_cluster(settings, [seed, alpha, sentinel])  # who reads reports first, then who writes them
-    else:
-        _load_by_seed(settings, [seed, sentinel, alpha])
+    with recording.recorded(settings, "load"):
+        if asyncio.run(_is_alpha_ready(settings)):
+            _load_by_cluster(settings, [seed, alpha, sentinel])  # who reads reports first, then who writes them
+        else:
+            _load_by_seed(settings, [seed, sentinel, alpha])
     return {}
 
 
@@ -95,7 +104,8 @@ def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
     from reside.alpha import bootstrap  # noqa: PLC0415 - slow to import
     from reside.seed import running  # noqa: PLC0415 - slow to import
 
-    launch(settings)
+    logs.configure()
+    _launch(settings)
     seed = running.ensure_running(settings)
     stored = settings.cluster()
     seed.alpha.run(lambda alpha: bootstrap.store_settings(alpha, stored), settings.deadline, "the settings are stored")
@@ -133,7 +143,8 @@ def hand_over(settings: BootstrapSettings) -> Outputs:
     from reside.seed import handover  # noqa: PLC0415 - slow to import
 
     logs.configure()
-    asyncio.run(handover.hand_over(settings))
+    with recording.begun(settings, "handover"):
+        asyncio.run(handover.hand_over(settings, lambda: recording.end(settings, "handover")))
     return {}
 
 
@@ -148,11 +159,12 @@ def delete_managed(settings: BootstrapSettings) -> None:
 
 
 def delete_all(settings: BootstrapSettings) -> None:
-    """Run `delete_managed`, and delete the bootstrap's Secrets, so that nothing remains of an interrupted bootstrap."""
+    """Run `delete_managed`; delete the bootstrap's Secrets and record, so that nothing remains of it."""
     delete_managed(settings)
 
-    async def delete_bootstrap_secrets() -> None:
+    async def delete_rest() -> None:
         async with connect(settings.target) as client:
             await delete_secrets(client, platform.SECRETS)
+            await recording.delete(client)
 
-    asyncio.run(delete_bootstrap_secrets())
+    asyncio.run(delete_rest())

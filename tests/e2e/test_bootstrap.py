@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+from base64 import b64decode
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,11 +29,29 @@ def test_the_seeds_job_creates_a_cluster(kubernetes: Platform) -> None:
     (cluster.folder / "seed.yaml").parent.mkdir(exist_ok=True)
     (cluster.folder / "seed.yaml").write_text(manifest)
     cluster.kubectl("apply", "-f", str(cluster.folder / "seed.yaml"))
+    record = ("configmap/reside-cluster", "--for=jsonpath={.data.result}=succeeded")
+    cluster.run("kubectl", "--namespace", cluster.namespace, "wait", *record, "--timeout=400s", seconds=430)
     end = ("wait", "--for=delete", "job/seed", "--timeout=400s")
     cluster.run("kubectl", "--namespace", cluster.namespace, *end, seconds=430)
+    _check_record(cluster)
     claim(cluster)
     check_up(cluster)
     kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")
+
+
+def _check_record(cluster: Platform) -> None:
+    """Check that what outlives the seed says that each phase is done, and what a client has to know."""
+    data = json.loads(cluster.kubectl("get", "configmap", "reside-cluster", "--output=json"))["data"]
+    phases = json.loads(data["phases"])
+    assert [(each["name"], each["result"]) for each in phases] == [(name.lower(), "done") for name in PHASES]
+    assert all(each["started"] <= each["ended"] for each in phases)
+    secret = json.loads(cluster.kubectl("get", "secret", "alpha", "--output=json"))["data"]
+    assert data["alphaAccount"] == b64decode(secret["accountId"]).decode()
+    assert (data["error"], data["namespace"]) == ("", cluster.namespace)
+    about = "--field-selector=involvedObject.name=reside-cluster"
+    events = json.loads(cluster.kubectl("get", "events", about, "--output=json"))["items"]
+    assert [each["reason"] for each in events].count("PhaseDone") == len(PHASES)
+    assert "BootstrapSucceeded" in {each["reason"] for each in events}
 
 
 def _bootstrap(cluster: Platform) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from lightkube.models.core_v1 import (
     PodStatus,
 )
 from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.resources.core_v1 import ConfigMap, Pod, Secret, ServiceAccount
+from lightkube.resources.core_v1 import ConfigMap, Event, Pod, Secret, ServiceAccount
 from lightkube.types import PatchType
 
 from reside.access.client import connect
@@ -23,7 +24,7 @@ from reside.access.objects import read_secret
 from reside.access.target import Target
 from reside.model.constants import CLAIM_SECRET, ENGINE_SECRET, FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
 from reside.model.errors import InvalidInput, NotReady
-from reside.seed import accounts, kubernetes, platform
+from reside.seed import accounts, kubernetes, outcome, platform, recording, settings
 from reside.seed.teardown import tear_down
 
 if TYPE_CHECKING:
@@ -134,3 +135,50 @@ async def test_an_invalid_kubeconfig_is_named(target: Target) -> None:
         with pytest.raises(InvalidInput, match=message):
             async with connect(wrong):
                 pass
+
+
+async def record(target: Target) -> tuple[dict[str, str], list[tuple[str | None, str | None]]]:
+    """Return the data of the record of the bootstrap, and the reasons and types of the events about it."""
+    async with connect(target) as client:
+        found = await client.get(ConfigMap, outcome.NAME)
+        events = [(each.reason, each.type) async for each in client.list(Event)]
+    return found.data or {}, sorted(events, key=str)
+
+
+async def test_the_record_tells_each_phase_and_the_error_of_one(target: Target) -> None:
+    found = bootstrap_settings(target)
+    await asyncio.to_thread(recording.begin, found, "storage", anew=True)
+    await asyncio.to_thread(recording.end, found, "storage")
+
+    def fail() -> None:
+        with recording.recorded(found, "accounts"):
+            raise NotReady("Jazz does not respond")
+
+    with pytest.raises(NotReady, match="Jazz does not respond"):
+        await asyncio.to_thread(fail)
+    await asyncio.to_thread(recording.record_failure, target, None, "another", unless_failed=True)
+    data, events = await record(target)
+    assert (data["result"], data["error"], data["endpoint"]) == ("failed", "Jazz does not respond", "")
+    assert [(each.name, each.result) for each in outcome.phases(data)] == [("storage", "done"), ("accounts", "failed")]
+    started, done, failed = ("PhaseStarted", "Normal"), ("PhaseDone", "Normal"), ("BootstrapFailed", "Warning")
+    assert events == [failed, done, started, started]
+
+
+async def test_a_record_outlives_a_sweep_and_not_a_deletion(target: Target) -> None:
+    found = bootstrap_settings(target)
+    await asyncio.to_thread(recording.begin, found, "storage", anew=True)
+    await asyncio.to_thread(recording.record_account, found, "co_zAlpha")
+    async with connect(target) as client:
+        await tear_down(client, target.namespace, "kubernetes-sentinel", 20)
+        assert (await record(target))[0]["alphaAccount"] == "co_zAlpha"
+        for _ in range(2):
+            await recording.delete(client)
+        assert await names(client, ConfigMap) == {"kube-root-ca.crt"}
+
+
+def bootstrap_settings(target: Target) -> settings.BootstrapSettings:
+    """Return settings of a bootstrap of this namespace."""
+    image = "registry.reside.internal/reside/x@sha256:" + "c" * 64
+    images = dict.fromkeys(("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd"), image)
+    where = {"access": target.access, "kubeconfig": target.kubeconfig, "kube_context": target.kube_context}
+    return settings.parse({"namespace": target.namespace, "images": images, **where}, "test")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from pydantic import SecretStr
@@ -98,9 +98,12 @@ def test_the_accounts_leave_their_step_without_their_secrets(monkeypatch: pytest
         yield SimpleNamespace(jazz="ws://127.0.0.1:9")
 
     monkeypatch.setattr("reside.access.addresses.addresses", nowhere)
+    recorded = MagicMock()
+    monkeypatch.setattr("reside.seed.recording._run", recorded)
     monkeypatch.setattr("reside.seed.accounts.ensure_identities", AsyncMock())
     monkeypatch.setattr("reside.seed.running.prepare", AsyncMock(return_value=(found, None)))
     monkeypatch.setattr("reside.seed.sentinel.begin_careful_mode", AsyncMock())
     given = props()
     outputs = dynamic.IdentitiesProvider().create(given).outs
     assert outputs == {**given, "alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}
+    assert recorded.called

@@ -26,7 +26,7 @@ SETTINGS = settings.parse(
     "test",
 )
 PLATFORM = platform.platform_stack(SETTINGS, "co_zEngine")
-SEED = rendering.seed_objects(SETTINGS)
+RECORD, *SEED = rendering.seed_objects(SETTINGS)
 
 
 def pods(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -52,6 +52,10 @@ def test_everything_carries_the_label_and_the_namespace(objects: list[dict[str, 
     for found in objects:
         assert found["metadata"]["labels"][MANAGED_BY_LABEL] == FIELD_MANAGER
         assert found["metadata"]["namespace"] == "ns"
+
+
+def test_the_record_of_the_bootstrap_outlives_the_sweep() -> None:
+    assert (RECORD["metadata"], RECORD["data"]["result"]) == ({"name": "reside-cluster", "namespace": "ns"}, "pending")
 
 
 def test_the_claim_outlives_the_sweep() -> None:
@@ -114,7 +118,13 @@ def test_placeholders_in_the_manifest_are_ignored_until_filled() -> None:
     text = rendering.render(SETTINGS)
     assert "${RESIDE_BOOTSTRAP_DOMAIN}" in text
     assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in text
-    assert [d["kind"] for d in yaml.safe_load_all(text)] == ["ServiceAccount", "Role", "RoleBinding", "Job"]
+    assert [d["kind"] for d in yaml.safe_load_all(text)] == [
+        "ConfigMap",
+        "ServiceAccount",
+        "Role",
+        "RoleBinding",
+        "Job",
+    ]
     left = {v: rendering.placeholder(v) for v in (rendering.DOMAIN_VARIABLE, rendering.ISSUER_VARIABLE)}
     assert rendering.external_names(left) == {}
 
