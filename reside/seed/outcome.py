@@ -1,7 +1,8 @@
 """What outlives the seed: the ConfigMap `reside-cluster` says how the bootstrap went, with Events about it.
 
-The members of the ConfigMap's data: `release`, `namespace`, `endpoint` (empty without a domain), `alphaAccount`,
-`result`, `error`, `cure`, and `phases`, a JSON list of the phases that have begun, each with its times and result.
+The members of the ConfigMap's data: `release` (the seed's image, with its digest), `namespace`, `endpoint` (empty
+without a domain), `alphaAccount`, `result`, `error`, `cure`, and `phases`, a JSON list of the phases that have begun,
+each with its times and result.
 `kubectl wait --for=jsonpath='{.data.result}'=succeeded configmap/reside-cluster` waits for the end of a bootstrap.
 
 Invariants: the result is `succeeded` only while every phase is done. The ConfigMap lacks the managed-by label, so the
@@ -13,7 +14,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reside.model.constants import CLUSTER_RECORD, SEED_NAME
@@ -68,7 +68,7 @@ def first(settings: BootstrapSettings) -> dict[str, str]:
     return {
         **pending(),
         "result": "running",
-        "release": version("reside"),
+        "release": settings.images.seed,
         "namespace": settings.namespace,
         "endpoint": endpoint,
     }

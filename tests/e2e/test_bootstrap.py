@@ -48,6 +48,8 @@ def _check_record(cluster: Platform) -> None:
     secret = json.loads(cluster.kubectl("get", "secret", "alpha", "--output=json"))["data"]
     assert data["alphaAccount"] == b64decode(secret["accountId"]).decode()
     assert (data["error"], data["namespace"]) == ("", cluster.namespace)
+    images = json.loads((cluster.folder / "state" / "images.json").read_text())
+    assert data["release"] == images["seed"]
     about = "--field-selector=involvedObject.name=reside-cluster"
     events = json.loads(cluster.kubectl("get", "events", about, "--output=json"))["items"]
     assert [each["reason"] for each in events].count("PhaseDone") == len(PHASES)
