@@ -93,6 +93,12 @@ class ClusterOptions:
     ingress_namespace: Annotated[
         str | None, typer.Option(help="Namespace of the ingress controller; all others if not given.")
     ] = None
+    ingress_class: Annotated[
+        str | None, typer.Option(help="IngressClass of the cluster's Ingresses; the default one if not given.")
+    ] = None
+    ingress_annotation: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE: an annotation of the cluster's Ingresses.")
+    ] = None
     registry_mirror: Annotated[
         list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
     ] = None
@@ -126,6 +132,8 @@ class ClusterOptions:
             "secrets_provider": self.secrets_provider,
             "network_policies": self.network_policies or ("ingress" if local is None else "off"),
             "ingress_namespace": self.ingress_namespace,
+            "ingress_class": self.ingress_class,
+            "ingress_annotations": dict(_annotation(entry) for entry in self.ingress_annotation or ()),
             "policy": None if self.policy is None else _document(self.policy),
         }
         data |= {member: value for member, value in chosen.items() if value is not None}
@@ -143,6 +151,13 @@ def _document(path: Path) -> Any:
         raise InvalidInput(f"{path} can't be read: {error.strerror}") from None
     except ValueError as error:
         raise InvalidInput(f"{path} is not JSON: {error}") from None
+
+
+def _annotation(entry: str) -> tuple[str, str]:
+    name, separator, value = entry.partition("=")
+    if not (name and separator):
+        raise InvalidInput(f"--ingress-annotation {entry!r} is not NAME=VALUE: name the annotation and its value")
+    return name, value
 
 
 def _mirror(entry: str) -> tuple[str, str]:

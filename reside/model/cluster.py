@@ -60,6 +60,10 @@ class ClusterSettings(BaseModel):
     """NetworkPolicies of Jazz, etcd and replicas: `ingress` limits who reaches pods, `full` also what they reach."""
     ingress_namespace: str | None = None
     """Namespace of the ingress controller, for NetworkPolicies; None: any other namespace may have it."""
+    ingress_class: str | None = None
+    """IngressClass of the cluster's Ingresses; None: the default one of the Kubernetes cluster."""
+    ingress_annotations: dict[str, str] = Field(default_factory=dict)
+    """Annotations of the cluster's Ingresses, for the ingress controller."""
     state_backend: StateBackend | None = None
     """Where the Sentinel keeps the engine's states: an object store, `volume`, or None: the volume.
 
@@ -86,6 +90,14 @@ class ClusterSettings(BaseModel):
         if endpoint is not None and not _PLAIN_URL.fullmatch(endpoint):
             raise ValueError("must be http://HOST:PORT or https://HOST, without user, query and fragment")
         return endpoint
+
+    @field_validator("ingress_annotations")
+    @classmethod
+    def _without_snippets(cls, annotations: dict[str, str]) -> dict[str, str]:
+        """Refuse what the policy's rule `own-ingress-paths` refuses in the stack of every replica."""
+        if refused := sorted(name for name in annotations if "snippet" in name):
+            raise ValueError(f"{', '.join(refused)}: snippets change the controller's configuration: remove them")
+        return annotations
 
     @model_validator(mode="after")
     def _domain_needs_issuer(self) -> ClusterSettings:

@@ -31,8 +31,11 @@ def internal_services(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def own_paths(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Let an Ingress serve only paths below `/replicas/<stack>/`, by Services and certificates of its own stack."""
-    if context.stack is None or manifest.get("kind") != "Ingress":
+    """Let an Ingress serve only paths below `/replicas/<stack>/`, by Services and certificates of its own stack.
+
+    The platform's own Ingress serves Jazz at `/`.
+    """
+    if context.stack is None or context.is_platform or manifest.get("kind") != "Ingress":
         return
     spec = mapping(manifest, "spec")
     if spec.get("defaultBackend") is not None:

@@ -34,6 +34,7 @@ from reside.model.constants import (
     SENTINEL_NAME,
     STACK_LABEL,
 )
+from reside.model.ingress import controller_peer, domain_ingress
 from reside.model.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -117,12 +118,15 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Docu
         sentinel_volume(settings),
         *sentinel_access(settings.namespace),
         *network_policies(settings),
+        *ingresses(settings),
         referring_secret(ENGINE_SECRET, settings.namespace, {ENGINE_SECRET_KEY: engine_secret}),
     ]
 
 
 def network_policies(settings: BootstrapSettings) -> list[Document]:
     """Return the NetworkPolicies of Jazz and etcd: replicas and the seed reach them. None, if the cluster has none.
+
+    With a domain, the ingress controller reaches Jazz, and never etcd.
 
     The bootstrap reaches both before it creates the policies, and from outside through the Kubernetes API's
     port-forward, which comes from their Kubernetes node; no policy applies to that.
@@ -131,6 +135,7 @@ def network_policies(settings: BootstrapSettings) -> list[Document]:
         return []
     replicas = {"matchExpressions": [{"key": REPLICA_LABEL, "operator": "Exists"}]}
     seed = {"matchLabels": {JOB_LABEL: SEED_NAME}}
+    outside = {JAZZ_NAME: [controller_peer(settings)]} if settings.domain else {}
     return [
         {
             "apiVersion": "networking.k8s.io/v1",
@@ -141,7 +146,7 @@ def network_policies(settings: BootstrapSettings) -> list[Document]:
                 "policyTypes": ["Ingress"],
                 "ingress": [
                     {
-                        "from": [{"podSelector": replicas}, {"podSelector": seed}],
+                        "from": [{"podSelector": replicas}, {"podSelector": seed}, *outside.get(name, [])],
                         "ports": [{"port": port, "protocol": "TCP"}],
                     }
                 ],
@@ -149,6 +154,15 @@ def network_policies(settings: BootstrapSettings) -> list[Document]:
         }
         for name, port in ((JAZZ_NAME, JAZZ_PORT), (ETCD_NAME, ETCD_PORT))
     ]
+
+
+def ingresses(settings: BootstrapSettings) -> list[Document]:
+    """Return the Ingress of Jazz, which serves the WebSocket at the domain's path `/` and nothing else; or none."""
+    if not settings.domain:
+        return []
+    backend = {"service": {"name": JAZZ_NAME, "port": {"number": JAZZ_PORT}}}
+    path = {"path": "/", "pathType": "Exact", "backend": backend}
+    return [domain_ingress(metadata(JAZZ_NAME, settings.namespace), settings, path)]
 
 
 def pod_security() -> Document:

@@ -135,6 +135,8 @@ class LoadedProvider(StepProvider):
         "state_backend",
         "secrets_provider",
         "ingress_namespace",
+        "ingress_class",
+        "ingress_annotations",
     )
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
@@ -147,7 +149,18 @@ class LoadedProvider(StepProvider):
 class HandedOverProvider(StepProvider):
     """Declare the stack `platform` and end careful mode."""
 
-    watched = ("images", "jazz_mode", "storage_class", "storage_size", "network_policies")
+    watched = (
+        "images",
+        "jazz_mode",
+        "storage_class",
+        "storage_size",
+        "network_policies",
+        "domain",
+        "cluster_issuer",
+        "ingress_namespace",
+        "ingress_class",
+        "ingress_annotations",
+    )
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
         """Hand the platform over."""

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from reside.alpha.stacks.workload import metadata
 from reside.model import constants
+from reside.model.ingress import controller_peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,10 +73,7 @@ def _callers(replica: Replica, cluster: ClusterSettings, *, serves: bool) -> lis
         seed = {"matchLabels": {constants.JOB_LABEL: constants.SEED_NAME}}
         rules.append(_rule("from", [{"podSelector": every}, {"podSelector": seed}], constants.LISTEN_PORT))
     if serves and cluster.domain:
-        label, names = "kubernetes.io/metadata.name", [cluster.ingress_namespace or cluster.namespace]
-        operator = "In" if cluster.ingress_namespace else "NotIn"
-        controller = {"matchExpressions": [{"key": label, "operator": operator, "values": names}]}
-        rules.append(_rule("from", [{"namespaceSelector": controller}], constants.LISTEN_PORT))
+        rules.append(_rule("from", [controller_peer(cluster)], constants.LISTEN_PORT))
     return rules
 
 

@@ -10,7 +10,7 @@ A version keeps the pod template with which it was rendered first, so that a new
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reside.alpha.stacks import system
 from reside.alpha.stacks.network import network_policies
@@ -19,6 +19,7 @@ from reside.alpha.stacks.templates import with_kept_template
 from reside.alpha.stacks.workload import Workload, metadata, render_workload, suspended
 from reside.model import constants
 from reside.model.endpoints import replica_path
+from reside.model.ingress import domain_ingress
 from reside.model.stacks import DesiredStack
 
 if TYPE_CHECKING:
@@ -108,12 +109,7 @@ def _service(replica: Replica, cluster: ClusterSettings) -> K8sObject:
 
 
 def _ingress(replica: Replica, cluster: ClusterSettings) -> K8sObject:
-    """Render the Ingress: the replica's path prefix on the domain, with a certificate that no other Ingress uses."""
-    meta = metadata(replica.name, replica.name, cluster)
+    """Render the Ingress: the replica's path prefix on the domain."""
     backend = {"service": {"name": replica.name, "port": {"number": constants.SERVICE_PORT}}}
     path = {"path": replica_path(replica.name), "pathType": "Prefix", "backend": backend}
-    spec: dict[str, Any] = {"rules": [{"host": cluster.domain, "http": {"paths": [path]}}]}
-    if cluster.cluster_issuer:
-        meta["annotations"] = {"cert-manager.io/cluster-issuer": cluster.cluster_issuer}
-        spec["tls"] = [{"hosts": [cluster.domain], "secretName": f"{replica.name}-tls"}]
-    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": spec}
+    return domain_ingress(metadata(replica.name, replica.name, cluster), cluster, path)

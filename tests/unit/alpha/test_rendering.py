@@ -56,6 +56,16 @@ def test_an_ingress_needs_a_service_and_a_domain() -> None:
     assert ingress["metadata"]["annotations"] == {"cert-manager.io/cluster-issuer": "letsencrypt"}
 
 
+def test_an_ingress_has_the_class_and_the_annotations_of_the_cluster() -> None:
+    chosen = {"ingress_class": "nginx", "ingress_annotations": {"example.org/timeout": "60"}}
+    ingress = rendered(replica("unknown"), DOMAIN.model_copy(update=chosen))["Ingress/greeter"]
+    assert ingress["spec"]["ingressClassName"] == "nginx"
+    assert ingress["metadata"]["annotations"] == {
+        "example.org/timeout": "60",
+        "cert-manager.io/cluster-issuer": "letsencrypt",
+    }
+
+
 def test_every_object_is_labelled_and_in_the_namespace() -> None:
     objects = rendered(replica("unknown"), DOMAIN)
     assert len(objects) == 4

@@ -68,6 +68,8 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         traces_endpoint="http://collector:4318",
         network_policies="full",
         ingress_namespace="ingress-nginx",
+        ingress_class="nginx",
+        ingress_annotations={"nginx.ingress.kubernetes.io/proxy-read-timeout": "3600"},
         policy={"levels": {"read-only-root": "mandatory"}},
     )
     assert all(getattr(cluster, member) for member in ClusterSettings.model_fields)
@@ -82,6 +84,8 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         "RESIDE_TRACES_ENDPOINT",
         "RESIDE_NETWORK_POLICIES",
         "RESIDE_INGRESS_NAMESPACE",
+        "RESIDE_INGRESS_CLASS",
+        "RESIDE_INGRESS_ANNOTATIONS",
         "RESIDE_STATE_BACKEND",
         "RESIDE_SECRETS_PROVIDER",
         "RESIDE_POLICY",

@@ -25,6 +25,7 @@ SETTINGS = settings.parse(
     },
     "test",
 )
+OUTSIDE = SETTINGS.model_copy(update={"domain": "example.org", "cluster_issuer": "letsencrypt"})
 PLATFORM = platform.platform_stack(SETTINGS, "co_zEngine")
 RECORD, *SEED = rendering.seed_objects(SETTINGS)
 
@@ -56,6 +57,35 @@ def test_everything_carries_the_label_and_the_namespace(objects: list[dict[str, 
 
 def test_the_record_of_the_bootstrap_outlives_the_sweep() -> None:
     assert (RECORD["metadata"], RECORD["data"]["result"]) == ({"name": "reside-cluster", "namespace": "ns"}, "pending")
+
+
+def test_with_a_domain_jazz_is_served_at_its_root_and_nothing_else() -> None:
+    objects = platform.platform_stack(OUTSIDE, "co_zEngine")
+    [ingress] = [o for o in objects if o["kind"] == "Ingress"]
+    [rule] = ingress["spec"]["rules"]
+    backend = {"service": {"name": "jazz", "port": {"number": 4200}}}
+    assert rule == {"host": "example.org", "http": {"paths": [{"path": "/", "pathType": "Exact", "backend": backend}]}}
+    assert ingress["spec"]["tls"] == [{"hosts": ["example.org"], "secretName": "jazz-tls"}]
+    assert ingress["metadata"]["annotations"] == {"cert-manager.io/cluster-issuer": "letsencrypt"}
+    assert not [o for o in PLATFORM if o["kind"] == "Ingress"]
+
+
+def test_alpha_alone_may_declare_the_ingress_of_jazz() -> None:
+    objects = [o for o in platform.platform_stack(OUTSIDE, "co_zEngine") if o["kind"] in ("Ingress", "Service")]
+    assert rules.check(objects, rules.Context("ns", stack="platform", trusted=True)) == []
+    found = rules.check(objects, rules.Context("ns", stack="platform"))
+    assert "own-ingress-paths" in {violation.rule for violation in found}
+
+
+def test_the_ingress_controller_reaches_jazz_and_not_etcd() -> None:
+    outside = OUTSIDE.model_copy(update={"network_policies": "ingress", "ingress_namespace": "ingress-nginx"})
+    found = {
+        policy["metadata"]["name"]: [peer for rule in policy["spec"]["ingress"] for peer in rule["from"]]
+        for policy in platform.network_policies(outside)
+    }
+    controllers = {name: [peer for peer in peers if "namespaceSelector" in peer] for name, peers in found.items()}
+    label = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["ingress-nginx"]}
+    assert controllers == {"jazz": [{"namespaceSelector": {"matchExpressions": [label]}}], "etcd": []}
 
 
 def test_the_claim_outlives_the_sweep() -> None:

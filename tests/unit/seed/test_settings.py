@@ -74,6 +74,8 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "tracesEndpoint": "http://collector:4318",
         "networkPolicies": "full",
         "ingressNamespace": "ingress-nginx",
+        "ingressClass": "nginx",
+        "ingressAnnotations": '{"nginx.ingress.kubernetes.io/proxy-read-timeout": "3600"}',
         "stateBackend": "s3://states/cluster?region=x",
         "secretsProvider": "awskms://alias/reside?region=x",
         "policy": '{"levels": {"read-only-root": "mandatory"}}',
@@ -92,7 +94,7 @@ def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
         settings.from_stack({"namespace": "ns"}.get, tmp_path)
 
 
-@pytest.mark.parametrize("member", ["registryMirrors", "policy"])
+@pytest.mark.parametrize("member", ["registryMirrors", "ingressAnnotations", "policy"])
 def test_mirrors_or_a_policy_that_are_not_json_are_named(tmp_path: Path, member: str) -> None:
     (tmp_path / "images.json").write_text(json.dumps(IMAGES))
     config = {"namespace": "ns", "imagesFile": "images.json", member: "host=address"}
