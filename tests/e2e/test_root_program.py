@@ -113,9 +113,10 @@ def test_another_domain_reaches_a_running_cluster(shell: Shell, created: int) ->
     assert shell.changes("up")["same"] < created
 
     def hosts() -> list[str]:
-        return [rule["host"] for ingress in cluster.objects_of("alpha", "Ingress") for rule in ingress["spec"]["rules"]]
+        ingresses = [cluster.get("Ingress", name) for name in ("alpha", "jazz")]
+        return [rule["host"] for ingress in ingresses if ingress for rule in ingress["spec"]["rules"]]
 
-    eventually_sync("the ingress", hosts, lambda found: found == ["reside.example.org"], within=180)
+    eventually_sync("the ingresses", hosts, lambda found: found == ["reside.example.org"] * 2, within=180)
     assert uids(cluster) == pods
     note = cluster.replicas()["alpha"]["note"]
     assert note == "outdated pod template: reside replica refresh", "the pod has the domain of its start"
