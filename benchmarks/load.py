@@ -128,7 +128,7 @@ async def _approve_any(_seen: LoadRequest) -> None:
 
 async def _apply(client: Any, cluster: Cluster, manifest: dict[str, Any]) -> float:
     labels = manifest["spec"]["selector"]["matchLabels"]
-    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), "--namespace", cluster.namespace]
+    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), "--namespace", target_of(cluster).namespace]
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
         *command, "apply", "-f", "-", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL

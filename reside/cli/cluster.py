@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reside.cli import claim, config, output, project, pruning, shell
+from reside.cli import claim, config, joining, output, project, pruning, shell
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, default_local
 from reside.cli.progress import Steps
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Clusters: bootstrap, describe, claim super admin, confirm deletions.")
 app.command("prune")(pruning.prune)
+app.command("add")(joining.add)
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from reside.common.files import write_private
 from reside.common.validation import describe_faults
 from reside.model.errors import InvalidInput
 
-Access = Literal["direct", "port-forward"]
+Access = Literal["direct", "port-forward", "endpoint"]
+"""By addresses of Services, by port-forward through the Kubernetes API, or by the cluster's domain alone."""
 
 
 _Named = TypeVar("_Named", "Account", "Cluster", "Context")
@@ -41,12 +42,21 @@ class Cluster(_Entry):
     """A cluster: how to reach it, and the account of its Alpha (`alphaReplicaId`), which links to all its data."""
 
     name: str
-    namespace: str
+    namespace: str | None = None
+    """The Kubernetes namespace; None: unknown, since the cluster is reached by its endpoint."""
     endpoint: str | None = None
     alpha_replica_id: str
     kube_context: str | None = None
     kubeconfig: str | None = None
     access: Access = "port-forward"
+
+    @model_validator(mode="after")
+    def _is_reachable(self) -> Cluster:
+        if self.access == "endpoint" and self.endpoint is None:
+            raise ValueError("a cluster with the access `endpoint` needs an endpoint")
+        if self.access != "endpoint" and self.namespace is None:
+            raise ValueError(f"a cluster with the access `{self.access}` needs a namespace")
+        return self
 
 
 class Context(_Entry):
@@ -79,7 +89,12 @@ class Config(_Entry):
         Raises:
             InvalidInput: there is none.
         """
-        return _find(self.clusters, name, "cluster", "create it with `reside cluster bootstrap`")
+        return _find(
+            self.clusters,
+            name,
+            "cluster",
+            "create it with `reside cluster bootstrap`, or add it with `reside cluster add`",
+        )
 
     def context(self, name: str | None = None) -> Context:
         """Return the context with this name, or the current one.

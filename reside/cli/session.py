@@ -19,7 +19,7 @@ from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
-from reside.model.errors import NotReady
+from reside.model.errors import InvalidInput, NotReady
 from reside.replica.client import call_method
 
 if TYPE_CHECKING:
@@ -68,8 +68,37 @@ class Session:
 
 
 def target_of(cluster: Cluster) -> Target:
-    """Return how the Kubernetes API of a configured cluster is reached."""
+    """Return how the Kubernetes API of a configured cluster is reached.
+
+    Raises:
+        InvalidInput: the cluster is reached by its domain alone.
+    """
+    if cluster.access == "endpoint" or cluster.namespace is None:
+        raise InvalidInput(
+            f"this needs Kubernetes, and cluster {cluster.name} is reached by its domain alone: run it on a machine "
+            "that has a kubeconfig of the cluster"
+        )
     return Target(cluster.namespace, cluster.access, cluster.kubeconfig, cluster.kube_context, DEADLINE)
+
+
+@asynccontextmanager
+async def jazz_of(cluster: Cluster) -> AsyncIterator[str]:
+    """Yield the address of a configured cluster's Jazz, valid while the block is open."""
+    if cluster.access == "endpoint" and cluster.endpoint is not None:
+        yield f"wss://{cluster.endpoint.removeprefix('https://')}"
+        return
+    async with jazz_address(target_of(cluster)) as address:
+        yield address
+
+
+@asynccontextmanager
+async def replica_of(cluster: Cluster, name: str) -> AsyncIterator[str]:
+    """Yield the address of a replica of a configured cluster, valid while the block is open."""
+    if cluster.access == "endpoint" and cluster.endpoint is not None:
+        yield cluster.endpoint
+        return
+    async with replica_address(target_of(cluster), name) as address:
+        yield address
 
 
 @asynccontextmanager
@@ -82,11 +111,10 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
     """
     chosen = config.context(context)
     cluster, account = config.cluster(chosen.cluster), config.account(chosen.account)
-    target = target_of(cluster)
     credentials = credentials_of(account)
     async with (
-        jazz_address(target) as jazz,
-        replica_address(target, ALPHA_NAME) as endpoint,
+        jazz_of(cluster) as jazz,
+        replica_of(cluster, ALPHA_NAME) as endpoint,
         _node(jazz, account.name, credentials) as node,
         httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http,
     ):

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reside.access.addresses import replica_address
 from reside.cli import config, output
 from reside.cli.grantees import Names, find_user_manager, parse_params, read_names
-from reside.cli.session import Session, open_session, target_of
+from reside.cli.session import Session, open_session, replica_of
 from reside.jazz import AccountId
 from reside.model.endpoints import rpc_path
 from reside.model.errors import InvalidInput
@@ -216,8 +215,8 @@ async def _open(context: str | None) -> AsyncIterator[Manager]:
         row = find_user_manager(names.replicas)
         if row is None:
             raise InvalidInput("the cluster has no user manager: load replicas/user-manager (docs/images.md)")
-        target = target_of(loaded.cluster(loaded.context(context).cluster))
-        async with replica_address(target, str(row["name"])) as endpoint:
+        cluster = loaded.cluster(loaded.context(context).cluster)
+        async with replica_of(cluster, str(row["name"])) as endpoint:
             yield Manager(session, names, row, endpoint)
 
 

@@ -1,0 +1,63 @@
+"""`reside cluster add`: use a cluster by its domain alone, without Kubernetes."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+import typer
+
+from reside.cli import config, output
+from reside.cli.accounts import create_account
+from reside.jazz import AccountId
+from reside.model.errors import InvalidInput
+
+_HOST: Final = re.compile(r"(?:(?:https|wss)://)?([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?)/?")
+
+
+def endpoint_url(endpoint: str) -> str:
+    """Return the URL of a cluster's domain, `https://HOST[:PORT]`.
+
+    Raises:
+        InvalidInput: it is not a host name, or names a connection without a certificate.
+    """
+    match = _HOST.fullmatch(endpoint.strip().lower())
+    if match is None:
+        raise InvalidInput(
+            f"{endpoint!r} is not the domain of a cluster: use HOST, HOST:PORT, https://HOST or wss://HOST"
+        )
+    return f"https://{match[1]}"
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="Name of the cluster in the local configuration.")],
+    endpoint: Annotated[str, typer.Argument(help="Domain of the cluster: HOST, https://HOST or wss://HOST.")],
+    *,
+    alpha: Annotated[
+        str,
+        typer.Option(
+            help="Account of the cluster's Alpha: `alphaReplicaId` of `reside cluster info` on another machine."
+        ),
+    ],
+    account: Annotated[str, typer.Option(help="Account to use with the cluster. Created if missing.")] = "admin",
+) -> None:
+    """Add a cluster that is reached by its domain: no kubeconfig is needed, and certificates are verified.
+
+    An own certificate authority is named by the environment variable SSL_CERT_FILE.
+    """
+    cluster = config.Cluster(
+        name=name, endpoint=endpoint_url(endpoint), alpha_replica_id=_account_id(alpha), access="endpoint"
+    )
+    if not any(entry.name == account for entry in config.load().accounts):
+        create_account(account)
+    configuration = config.load().with_cluster(cluster, account)
+    config.save(configuration)
+    output.console.print(f"cluster {name} is added; context {name} is current", markup=False)
+    own = configuration.account(account).account_id
+    output.console.print(f"its operators grant permissions to account {own}", soft_wrap=True, markup=False)
+
+
+def _account_id(text: str) -> AccountId:
+    if not re.fullmatch(r"co_z[1-9A-HJ-NP-Za-km-z]+", text):
+        raise InvalidInput(f"{text!r} is not the id of an account: see `alphaReplicaId` of `reside cluster info`")
+    return AccountId(text)
