@@ -8,7 +8,7 @@ RUN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help tools up down status test check quick coverage soak bench clean
+.PHONY: help tools alltools up down status test check quick coverage soak bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -22,6 +22,9 @@ $(CACHE)/uv/bin/uv:
 tools: .venv/.synced ## build the engine and Kubernetes into the cache, if they are not there yet
 	@$(RUN)/python tools/build.py
 
+alltools: .venv/.synced ## also build the ingress controller and cert-manager, which the tests need
+	@$(RUN)/python tools/build.py --all
+
 up: tools ## start a complete ReSide on the embedded Kubernetes and load an example replica
 	@$(RUN)/python -m reside.cli.up
 
@@ -31,7 +34,7 @@ down: .venv/.synced ## stop the embedded Kubernetes; its state is kept for the n
 status: .venv/.synced ## show the parts of the embedded Kubernetes and the replicas
 	@$(RUN)/reside local status
 
-test: tools ## run every test
+test: alltools ## run every test
 	$(RUN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 quick: .venv/.synced

@@ -1,4 +1,4 @@
-"""Command line of the toolchain's build: `python tools/build.py [--only GROUP] [--print-bin]`."""
+"""Command line of the toolchain's build: `python tools/build.py [--all | --only GROUP] [--print-bin]`."""
 
 import argparse
 import os
@@ -24,7 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
             cache.sweep_drafts(root)
             packages = debian.missing() if options.only in (None, debian.NAME) else []
             root_user = os.geteuid() == 0
-            run.bring([unit for unit in UNITS if options.only in (None, unit.name)], packages if root_user else [])
+            units = [
+                unit for unit in UNITS if options.only == unit.name or (options.only is None and not unit.optional)
+            ]
+            run.bring(list(UNITS) if options.all else units, packages if root_user else [])
             folder = _link(run, root)
             if packages and not root_user:
                 command = debian.install_command(packages)
@@ -45,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/build.py", description=__doc__)
     groups = [unit.name for unit in UNITS]
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="also what few targets need: Traefik and cert-manager")
+    which.add_argument(
         "--only", choices=[*groups, debian.NAME], metavar="GROUP", help=f"one of {', '.join(groups)}, debian"
     )
     parser.add_argument("--print-bin", action="store_true", help="print the folder of the binaries")

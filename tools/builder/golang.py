@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -91,20 +91,22 @@ class Commands:
             for process in self._running:
                 process.send_signal(signal.SIGINT)  # Go removes its temporary files
 
-    def to_compile(self, unit: Unit, module: Path) -> frozenset[Package]:
+    def to_compile(self, unit: Unit, module: Path, flags: Sequence[str] = ()) -> frozenset[Package]:
         """Download the modules of a unit, and return the packages that are not in Go's cache.
 
         Raises:
             BuildError: a module can't be downloaded.
         """
         form = "{{if .Stale}}{{.ImportPath}}@{{with .Module}}{{.Version}}{{end}}{{end}}"
-        command = ["go", "list", "-deps", "-f", form, *unit.packages.values()]
+        command = ["go", "list", *flags, "-deps", "-f", form, *unit.packages.values()]
         said: list[str] = []
         self._run(unit, command, module, said.append)
         found = (line.partition("@") for line in said if "@" in line and _PACKAGE.match(line.partition("@")[0]))
         return frozenset(Package(path, version) for path, _, version in found)
 
-    def build(self, unit: Unit, module: Path, target: Path, report: Callable[[str], None]) -> None:
+    def build(
+        self, unit: Unit, module: Path, target: Path, report: Callable[[str], None], flags: Sequence[str] = ()
+    ) -> None:
         """Build all binaries of a unit, and copy its files.
 
         Args:
@@ -112,11 +114,12 @@ class Commands:
             module: the unit's folder.
             target: the folder for the binaries.
             report: called with the path of each package that is compiled, and with every other line of Go's output.
+            flags: more flags for Go.
 
         Raises:
             BuildError: the unit can't be built.
         """
-        command = ["go", "build", "-v", "-ldflags", unit.ldflags, "-o"]
+        command = ["go", "build", *flags, "-v", "-ldflags", unit.ldflags, "-o"]
         if len(unit.packages) == 1:
             ((name, package),) = unit.packages.items()
             self._run(unit, [*command, str(target / name), package], module, report)

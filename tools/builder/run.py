@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.builder import cache, debian, golang, onpath
+from tools.builder import cache, debian, golang, onpath, patches
 from tools.builder.estimate import Estimate, words
 from tools.builder.progress import Progress
 from tools.builder.schedule import Job, run_jobs
@@ -81,7 +81,9 @@ class Run:
 
     def _download(self, unit: Unit) -> None:
         with self.progress.doing(unit.name, "downloading its modules"):
-            packages = self._commands.to_compile(unit, self._checkout / unit.module)
+            module = self._checkout / unit.module
+            patches.prepare(unit, module, self._root)
+            packages = self._commands.to_compile(unit, module, patches.flags(unit, self._root))
         self._estimate.expect(unit.name, packages)
 
     def _build(self, unit: Unit, fault: str) -> None:
@@ -93,6 +95,8 @@ class Run:
 
         with self.progress.item(unit.name, f"building ({fault})"):
             self.entry(unit).write(
-                lambda target: self._commands.build(unit, self._checkout / unit.module, target, report)
+                lambda target: self._commands.build(
+                    unit, self._checkout / unit.module, target, report, patches.flags(unit, self._root)
+                )
             )
         self._estimate.finished(unit.name)

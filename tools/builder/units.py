@@ -8,6 +8,8 @@ PULUMI_VERSION = "v3.259.0"
 KUBERNETES_VERSION = "v1.34.3"
 ETCD_VERSION = "3.6.7"
 COREDNS_VERSION = "1.12.0"
+TRAEFIK_VERSION = "3.6.12"
+CERT_MANAGER_VERSION = "v1.19.4"
 _KUBERNETES_LDFLAGS = " ".join(
     [
         "-s -w",
@@ -50,6 +52,8 @@ class Unit:
         together: whether all of its binaries are taken from one folder of PATH, or none.
         folder: its folder in the checkout; None: `tools/` and its name.
         after: units to build first; its go.mod requires the same versions, so it uses their compiled packages.
+        patches: module → a folder in the unit's folder whose files replace those of the module (`patches.py`).
+        optional: whether it is built only if it is asked for, because few targets need it.
         cost: approximate processor time in seconds of building it after those, on one machine with two cores.
         compiled: approximate number of packages that this compiles.
     """
@@ -62,6 +66,8 @@ class Unit:
     together: bool = False
     folder: str | None = None
     after: frozenset[str] = frozenset()
+    patches: Mapping[str, str] = field(default_factory=dict)
+    optional: bool = False
     cost: float = 1.0
     compiled: int = 1
 
@@ -82,6 +88,7 @@ def _all(names: list[str], check: Callable[[str], VersionCheck]) -> dict[str, Ve
 
 _KUBERNETES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"]
 _SDK = "github.com/pulumi/pulumi/sdk/v3"
+_TRAEFIK = "github.com/traefik/traefik/v3"
 # Without its version, the engine refuses plugins and SDKs.
 _PULUMI_LDFLAGS = f"-s -w -X {_SDK}/go/common/version.Version={PULUMI_VERSION}"
 
@@ -153,5 +160,28 @@ UNITS = (
         compiled=734,
     ),
     Unit("pause", {"pause": "."}),
+    Unit(
+        "traefik",
+        {"traefik": "github.com/traefik/traefik/v3/cmd/traefik"},
+        f"-s -w -X {_TRAEFIK}/pkg/version.Version={TRAEFIK_VERSION} -X {_TRAEFIK}/pkg/version.Codename=ramequin",
+        {"traefik": VersionCheck(("version",), TRAEFIK_VERSION)},
+        # A third of Traefik is clients of DNS services for certificates, which cert-manager gets instead
+        patches={"github.com/go-acme/lego/v4": "patches/lego"},
+        optional=True,
+        cost=300,
+        compiled=1650,
+    ),
+    # Upstream's commands are not served by Go's proxy, so `main.go` is our own, and none on PATH is used instead
+    Unit(
+        "cert-manager",
+        {"cert-manager": "."},
+        f"-s -w -X github.com/cert-manager/cert-manager/pkg/util.AppVersion={CERT_MANAGER_VERSION}",
+        optional=True,
+        cost=210,
+        compiled=1660,
+    ),
 )
-"""In the order of building: the slowest first, so that none of the slow ones is built alone at the end."""
+"""In the order of building: the slowest first, so that none of the slow ones is built alone at the end.
+
+Optional units follow.
+"""
