@@ -172,7 +172,8 @@ def _push(client: RegistryClient, item: Item, progress: Callable[[str], None]) -
         image = exports.find(item.tag)
         if image is None:
             raise ImageBuildError(name, "its export was removed from the cache during the build: build again")
-        anyio.run(client.push_image, item.reference, image.config, image.layers, item.below)
+        below = ImageReference(RESIDE_REGISTRY, item.below) if item.below else None
+        anyio.run(client.push_image, item.reference, image.config, image.layers, below)
 
 
 def _extend(client: RegistryClient, item: Item, items: Mapping[str, Item], progress: Callable[[str], None]) -> None:

@@ -10,3 +10,18 @@ from functools import cache
 def trusted_authorities() -> ssl.SSLContext:
     """Return a context with this machine's certificate authorities, which are loaded once, because that is slow."""
     return ssl.create_default_context()
+
+
+@cache
+def authorities_with(pem: str) -> ssl.SSLContext:
+    """Return a context with this machine's certificate authorities and those of a PEM document.
+
+    Raises:
+        ValueError: the document contains no certificate, or a malformed one.
+    """
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(cadata=pem)
+    except ssl.SSLError:
+        raise ValueError("it is not a PEM document with certificates") from None
+    return context

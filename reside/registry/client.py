@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -25,13 +26,12 @@ from reside.registry.documents import (
     verified,
 )
 from reside.registry.errors import MalformedImage, RegistryUnavailable
+from reside.registry.reference import ImageReference
 from reside.registry.transport import Connection, connect
 from reside.registry.upload import Blob, Bytes, mount_blob, push_blob, push_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from reside.registry.reference import ImageReference
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 DEADLINE = 60.0  # seconds for one call, retries and all platforms of an index included
 PUSH_DEADLINE = 600.0  # seconds for one image with layers
@@ -51,12 +51,30 @@ class RegistryClient:
     Args:
         mirrors: registry host → plain HTTP address that serves it, such as
             `{"registry.reside.internal": "http://127.0.0.1:5000"}`; other hosts are contacted over TLS.
+        authorities: registry host → PEM document with its own certificate authority.
+        locate: returns the name `host/path` under which the images of an identity are; None: under the identity.
         architecture: GOARCH of the Kubernetes nodes; None: this machine's.
     """
 
-    def __init__(self, mirrors: Mapping[str, str], *, architecture: str | None = None) -> None:
+    def __init__(
+        self,
+        mirrors: Mapping[str, str],
+        *,
+        authorities: Mapping[str, str] | None = None,
+        locate: Callable[[str], str] | None = None,
+        architecture: str | None = None,
+    ) -> None:
         self._mirrors = dict(mirrors)
+        self._authorities = dict(authorities or {})
+        self._locate = locate
         self._platform = Platform("linux", architecture or node_architecture())
+
+    def located(self, reference: ImageReference) -> ImageReference:
+        """Return the reference under which this client reads and writes an image."""
+        if self._locate is None:
+            return reference
+        where = ImageReference.parse(self._locate(reference.identity))
+        return replace(where, tag=reference.tag, digest=reference.digest)
 
     async def resolve(self, reference: ImageReference) -> str:
         """Return the digest of an image or index after checking that the registry has it.
@@ -64,6 +82,7 @@ class RegistryClient:
         Raises:
             RegistryError: see `reside.registry.errors`.
         """
+        reference = self.located(reference)
         async with self._open(reference) as connection:
             answer = await connection.send("GET", connection.url(f"manifests/{reference.target}"), headers=_ACCEPT)
         digest = digest_of(answer.body)
@@ -78,7 +97,7 @@ class RegistryClient:
         Raises:
             RegistryError: see `reside.registry.errors`.
         """
-        pinned = reference.pinned(digest)
+        pinned = self.located(reference).pinned(digest)
         image = str(pinned)
         async with self._open(pinned) as connection:
             document = await _manifest(connection, image, digest)
@@ -114,12 +133,13 @@ class RegistryClient:
         config, manifest = label_image(dict(labels), self._platform)
         if not push:
             return digest_of(manifest)
+        reference = self.located(reference)
         async with self._open(reference) as connection:
             await push_blob(connection, Bytes(config))
             return await push_manifest(connection, reference, manifest)
 
     async def push_image(
-        self, reference: ImageReference, config: bytes, layers: Sequence[Blob], mount_from: str | None = None
+        self, reference: ImageReference, config: bytes, layers: Sequence[Blob], mount_from: ImageReference | None = None
     ) -> str:
         """Push an image with uncompressed layers; skip blobs that the registry has.
 
@@ -138,9 +158,12 @@ class RegistryClient:
             RegistryError: see `reside.registry.errors`.
         """
         manifest = image_manifest(config, [(layer.digest, layer.size) for layer in layers])
+        reference, source = self.located(reference), None
+        if mount_from is not None and self.located(mount_from).registry == reference.registry:
+            source = self.located(mount_from).repository
         async with self._open(reference, PUSH_DEADLINE) as connection:
             for blob in (*layers, Bytes(config)):
-                await push_blob(connection, blob, mount_from)
+                await push_blob(connection, blob, source)
             return await push_manifest(connection, reference, manifest)
 
     async def extend(
@@ -167,6 +190,7 @@ class RegistryClient:
         Raises:
             RegistryError: see `reside.registry.errors`; also if `below` is an index.
         """
+        below, reference = self.located(below), self.located(reference)
         image = str(below)
         async with self._open(below) as connection:
             answer = await connection.send("GET", connection.url(f"manifests/{below.target}"), headers=_ACCEPT)
@@ -190,6 +214,7 @@ class RegistryClient:
         Raises:
             RegistryError: see `reside.registry.errors`.
         """
+        reference = self.located(reference)
         async with self._open(reference) as connection:
             answer = await connection.send("GET", connection.url(f"manifests/{reference.target}"), headers=_ACCEPT)
             await connection.send(
@@ -204,7 +229,7 @@ class RegistryClient:
         """Open a connection; the deadline applies to all requests on it together."""
         try:
             with anyio.fail_after(deadline):
-                async with connect(reference, self._mirrors) as connection:
+                async with connect(reference, self._mirrors, self._authorities) as connection:
                     yield connection
         except TimeoutError:
             raise RegistryUnavailable(

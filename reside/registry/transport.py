@@ -24,7 +24,7 @@ import anyio
 import httpx2
 import stamina
 
-from reside.common.tls import trusted_authorities
+from reside.common.tls import authorities_with, trusted_authorities
 from reside.registry.errors import ImageNotFound, MalformedImage, RegistryDenied, RegistryUnavailable
 
 if TYPE_CHECKING:
@@ -49,12 +49,22 @@ class Answer:
 
 
 @asynccontextmanager
-async def connect(reference: ImageReference, mirrors: Mapping[str, str]) -> AsyncIterator[Connection]:
-    """Open a connection to the registry of `reference`, or to its mirror."""
+async def connect(
+    reference: ImageReference, mirrors: Mapping[str, str], authorities: Mapping[str, str] | None = None
+) -> AsyncIterator[Connection]:
+    """Open a connection to the registry of `reference`, or to its mirror.
+
+    Args:
+        reference: an image of the registry.
+        mirrors: registry host → address of its mirror.
+        authorities: registry host → PEM document with its own certificate authority, trusted for this host only.
+    """
     mirror = mirrors.get(reference.registry)
     base = (mirror or f"https://{reference.registry}").rstrip("/")
+    own = (authorities or {}).get(reference.registry)
+    verify = trusted_authorities() if own is None else authorities_with(own)
     async with httpx2.AsyncClient(
-        timeout=_TIMEOUT, verify=trusted_authorities(), trust_env=mirror is None, follow_redirects=True
+        timeout=_TIMEOUT, verify=verify, trust_env=mirror is None, follow_redirects=True
     ) as client:
         yield Connection(client, base, reference)
 
@@ -118,7 +128,7 @@ class Connection:
         return await self._once(method, url, headers, content)
 
     async def _once(self, method: str, url: str, headers: dict[str, str], content: Content) -> Answer:
-        if self._authorization is not None and urlsplit(url).netloc == urlsplit(self._base).netloc:
+        if self._authorization is not None and _origin(url) == _origin(self._base):
             headers = headers | {"Authorization": self._authorization}
         try:
             body_sent = content() if callable(content) else content
@@ -130,6 +140,12 @@ class Connection:
                         raise MalformedImage(self.image, f"the registry sent a document above {MAX_BODY} bytes")
                 return Answer(response.status_code, response.headers, bytes(body))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise RegistryUnavailable(
+                    self.image,
+                    f"the certificate of registry {self._reference.registry!r} at {self._base} is not trusted: name "
+                    "its certificate authority in the setting registryAuthorities",
+                ) from error
             raise RegistryUnavailable(
                 self.image,
                 f"registry {self._reference.registry!r} at {self._base} can't be reached ({type(error).__name__}): "
@@ -172,6 +188,12 @@ class Connection:
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise RegistryUnavailable(self.image, f"registry {registry!r} answers {status}: try again later")
         raise MalformedImage(self.image, f"registry {registry!r} does not take the request ({status})")
+
+
+def _origin(url: str) -> tuple[str, str]:
+    """Return scheme and host of a URL: what must be equal for credentials to be sent."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
 
 
 def _credentials(registry: str) -> tuple[str, str] | None:

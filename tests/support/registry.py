@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import datetime as dt
+import json
 import shutil
 import socket
 import subprocess
@@ -11,15 +14,24 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from support.eventually import eventually_sync
 
-from reside.common.tls import trusted_authorities
+from reside.common.tls import authorities_with, trusted_authorities
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
     from pathlib import Path
 
 NAME = "registry.reside.internal"
+USER = "robot"
+PASSWORD = "c0rrect-horse"
+_HTPASSWD = f"{USER}:$2b$04$Y86WF5Hr8jBBUTvzZ.lY6OgIqDtk4Nf3/a.jr/7fhSZ4HB0.3DppK\n"
+"""`PASSWORD` hashed by bcrypt, the only method that the registry accepts."""
 _DEADLINE = 120.0  # seconds until the registry must respond
 
 
@@ -54,41 +66,107 @@ def free_port() -> int:
     return port
 
 
+@dataclass(frozen=True)
+class PrivateRegistry:
+    """A running registry with TLS by its own authority, which requires `USER` and `PASSWORD`.
+
+    Attributes:
+        host: `localhost:<port>`, its name in image references.
+        authority: PEM document with its certificate authority.
+    """
+
+    host: str
+    authority: str
+    process: subprocess.Popen[bytes]
+
+    @property
+    def login(self) -> str:
+        """A Docker configuration with the password, as text."""
+        both = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        return json.dumps({"auths": {self.host: {"auth": both}}})
+
+
 @contextmanager
 def registry(folder: Path) -> Iterator[Registry]:
     """Run a registry that stores its images in `folder`; another run with the same folder has them, too."""
-    binary = shutil.which("docker-registry")
-    assert binary is not None, "docker-registry is missing: apt-get install docker-registry"
+    port = free_port()
+    with _running(folder, port, {}) as process:
+        _await_answer(f"http://127.0.0.1:{port}", trusted_authorities(), process)
+        yield Registry(port, process)
+
+
+@contextmanager
+def private_registry(folder: Path) -> Iterator[PrivateRegistry]:
+    """Run a registry with a password and a certificate of its own authority under the name `localhost`."""
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
+    authority = _issue_certificate(folder)
+    (folder / "htpasswd").write_text(_HTPASSWD)
+    secured = {
+        "auth": {"htpasswd": {"realm": "test", "path": str(folder / "htpasswd")}},
+        "http": {"tls": {"certificate": str(folder / "tls.crt"), "key": str(folder / "tls.key")}},
+    }
+    with _running(folder, port, secured) as process:
+        _await_answer(f"https://localhost:{port}", authorities_with(authority), process)
+        yield PrivateRegistry(f"localhost:{port}", authority, process)
+
+
+@contextmanager
+def _running(folder: Path, port: int, more: dict[str, dict[str, object]]) -> Iterator[subprocess.Popen[bytes]]:
+    binary = shutil.which("docker-registry")
+    assert binary is not None, "docker-registry is missing: apt-get install docker-registry"
+    folder.mkdir(parents=True, exist_ok=True)
     config = folder / "config.yml"
-    config.write_text(
-        yaml.safe_dump(
-            {
-                "version": 0.1,
-                "log": {"level": "warn"},
-                "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
-                "http": {"addr": f"127.0.0.1:{port}"},
-            }
-        )
-    )
+    settings = {
+        "version": 0.1,
+        "log": {"level": "warn"},
+        "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
+        **more,
+        "http": {"addr": f"127.0.0.1:{port}", **more.get("http", {})},
+    }
+    config.write_text(yaml.safe_dump(settings))
     with (folder / "registry.log").open("ab") as log:
         process = subprocess.Popen([binary, "serve", str(config)], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
-        _await_answer(port, process)
-        yield Registry(port, process)
+        yield process
     finally:
         process.terminate()
         process.wait(timeout=60)
 
 
-def _await_answer(port: int, process: subprocess.Popen[bytes]) -> None:
+def _issue_certificate(folder: Path) -> str:
+    """Write a certificate for `localhost` and its key; return its authority."""
+    now = dt.datetime.now(dt.UTC)
+    keys = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    root = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry authority")])
+    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    identifier = x509.SubjectKeyIdentifier.from_public_key(keys[0].public_key())
+    found = []
+    for subject, key in ((root, keys[0]), (own, keys[1])):
+        builder = x509.CertificateBuilder(root, subject, key.public_key(), x509.random_serial_number())
+        builder = builder.not_valid_before(now - dt.timedelta(hours=1)).not_valid_after(now + dt.timedelta(days=2))
+        builder = builder.add_extension(x509.BasicConstraints(ca=subject is root, path_length=None), critical=True)
+        if subject is root:
+            builder = builder.add_extension(identifier, critical=False)
+        else:
+            above = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
+            builder = builder.add_extension(above, critical=False)
+            builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        found.append(builder.sign(keys[0], hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    (folder / "tls.crt").write_bytes(found[1])
+    (folder / "tls.key").write_bytes(
+        keys[1].private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return found[0].decode()
+
+
+def _await_answer(url: str, verify: ssl.SSLContext, process: subprocess.Popen[bytes]) -> None:
     def answer() -> str:
         assert process.poll() is None, f"docker-registry ended with {process.returncode}: see its log"
         try:
-            httpx2.get(
-                f"http://127.0.0.1:{port}/v2/", timeout=5, verify=trusted_authorities(), trust_env=False
-            ).raise_for_status()
+            httpx2.get(f"{url}/v2/", timeout=5, verify=verify, trust_env=False)
         except httpx2.TransportError as error:
             return str(error) or type(error).__name__
         return ""

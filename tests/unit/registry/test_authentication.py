@@ -67,6 +67,27 @@ async def test_credentials_never_go_to_a_plain_address() -> None:
     assert set(seen) == {None}
 
 
+async def test_credentials_stay_with_their_registry_when_it_redirects_or_names_an_address_without_tls() -> None:
+    seen: dict[str, str | None] = {}
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen[str(request.url)] = request.headers.get("Authorization")
+        if request.url.path == "/v2/a/b/manifests/v1" and "Authorization" not in request.headers:
+            return httpx2.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+        if request.url.path == "/v2/a/b/manifests/v1":
+            return httpx2.Response(307, headers={"Location": "https://storage.example.net/blob"})
+        return httpx2.Response(200)
+
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(handler), follow_redirects=True) as client:
+        connection = Connection(client, "https://registry.example.org", REFERENCE)
+        await connection.send("GET", connection.url("manifests/v1"))
+        await connection.send("PUT", connection.join("http://registry.example.org/upload"))
+        await connection.send("PUT", connection.join("https://registry.example.org:444/upload"))
+    with_credentials = {url for url, value in seen.items() if value is not None}
+    assert with_credentials == {"https://registry.example.org/v2/a/b/manifests/v1"}
+    assert len(seen) == 4
+
+
 async def test_a_token_server_without_tls_gets_no_credentials_for_a_registry_with_tls() -> None:
     hosts: list[str] = []
 
