@@ -42,8 +42,11 @@ class Alpha:
 
     @property
     def registry(self) -> RegistryClient:
-        """A client for registries with the mirrors of the cluster."""
-        return RegistryClient(self.cluster.registry_mirrors)
+        """A client for registries with the settings of the cluster."""
+        cluster = self.cluster
+        return RegistryClient(
+            cluster.registry_mirrors, authorities=cluster.registry_authorities, locate=cluster.located
+        )
 
     @property
     def node(self) -> Node:

@@ -12,7 +12,6 @@ from reside.build.context import Context
 from reside.build.daemon import private_dockerd
 from reside.build.source import DOCKERFILE, IGNORE_FILE
 from reside.local import UsageError
-from reside.registry import ImageReference, RegistryClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
     from reside.build.source import Source
+    from reside.registry import ImageReference, RegistryClient
 
 _RUNTIMES: Final = "reside/build-runtime"
 _DEFAULT: Final = """ARG RUNTIME
@@ -31,7 +31,11 @@ ENTRYPOINT ["/opt/reside/.venv/bin/python", "-m", "main"]
 
 
 def build_by_docker(
-    source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
+    source: Source,
+    below: ImageReference,
+    push: bool,
+    progress: Callable[[str], None],
+    client: RegistryClient,
 ) -> str | None:
     """Build a folder's image; its Dockerfile receives the runtime as build argument `RUNTIME`.
 
@@ -42,8 +46,8 @@ def build_by_docker(
         LocalError: Docker is not available, or the build failed.
         RegistryError: a registry does not have the runtime, or refused the image.
     """
-    client = RegistryClient(mirrors)
-    pinned = below.pinned(anyio.run(client.resolve, below))
+    mirrors = client.mirrors
+    pinned = client.located(below).pinned(anyio.run(client.resolve, below))
     with private_dockerd(progress) as daemon:
         runtime = _ensure(daemon, pinned, mirrors, progress)
         progress(f"building {source.reference}")
@@ -51,7 +55,7 @@ def build_by_docker(
         if not push:
             return None
         progress(f"pushing {source.reference}")
-        _push(daemon, source.reference, mirrors)
+        _push(daemon, source.reference, client.located(source.reference), mirrors)
     return anyio.run(client.resolve, source.reference)
 
 
@@ -95,8 +99,8 @@ def _build(daemon: DockerClient, source: Source, runtime: str) -> None:
                 raise UsageError(f"Docker failed to build {source.folder}: {line['error']}")
 
 
-def _push(daemon: DockerClient, reference: ImageReference, mirrors: Mapping[str, str]) -> None:
-    name = _served_name(reference, mirrors)
+def _push(daemon: DockerClient, reference: ImageReference, where: ImageReference, mirrors: Mapping[str, str]) -> None:
+    name = _served_name(where, mirrors)
     daemon.images.get(str(reference)).tag(name, tag=reference.tag)
     for line in daemon.api.push(name, tag=reference.tag, stream=True, decode=True):
         if "error" in line:

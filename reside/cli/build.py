@@ -18,6 +18,7 @@ import anyio
 import typer
 
 from reside.build.context import Context
+from reside.build.registries import client_of_environment
 from reside.build.source import Source, check_reachable, read_source, registry_mirrors
 from reside.cli.output import Output, console, errors, record
 from reside.model.constants import RESIDE_REGISTRY
@@ -69,9 +70,11 @@ def build(
     output: Annotated[Output, typer.Option(help="Format of the result.")] = Output.table,
 ) -> None:
     """Build the image of a replica or a contract."""
-    mirrors = registry_mirrors(local_cluster)
+    mirrors, client = registry_mirrors(local_cluster), client_of_environment(local_cluster)
     with errors.status(f"reading {folder}") as status:
-        built = build_folder(folder, tag, push=push, runtime=runtime, mirrors=mirrors, progress=status.update)
+        built = build_folder(
+            folder, tag, push=push, runtime=runtime, mirrors=mirrors, progress=status.update, client=client
+        )
     if output is Output.json:
         record({**asdict(built), "image": built.image}, output)
     else:
@@ -86,6 +89,7 @@ def build_folder(
     runtime: str = RUNTIME,
     mirrors: Mapping[str, str],
     progress: Callable[[str], None] = lambda _line: None,
+    client: RegistryClient | None = None,
 ) -> BuildResult:
     """Build a folder's image, and push it if `push` is true.
 
@@ -98,6 +102,7 @@ def build_folder(
         runtime: the base image of a replica without a Dockerfile.
         mirrors: registry host → address of its mirror.
         progress: called with one line for each step.
+        client: how to reach the registries; None: over the mirrors, without other settings.
 
     Raises:
         InvalidInput: the folder or its manifest is invalid.
@@ -105,20 +110,23 @@ def build_folder(
         LocalError: Docker is required but not available, or its build failed.
     """
     source = read_source(folder, tag)
+    client = client or RegistryClient(mirrors)
     progress(f"{'pushing' if push else 'building'} {source.reference}")
     if push or source.manifest.type == "replica":
-        check_reachable(source.reference, mirrors)
+        check_reachable(client.located(source.reference), mirrors)
     digest: str | None
     if source.manifest.type == "contract":
-        client = RegistryClient(mirrors)
         digest = anyio.run(partial(client.push_label_image, source.reference, source.labels, push=push))
     else:
         base = ImageReference.parse(runtime)
-        by_docker = source.has_dockerfile or base.registry != source.reference.registry
+        registries = {client.located(image).registry for image in (base, source.reference)}
         try:
-            digest = (_build_by_docker if by_docker else _build_layer)(source, base, mirrors, push, progress)
+            if source.has_dockerfile or len(registries) > 1:
+                digest = _build_by_docker(source, base, push, progress, client)
+            else:
+                digest = _build_layer(source, base, push, client)
         except ImageNotFound as error:
-            if error.image != str(base):
+            if error.image != str(client.located(base)):
                 raise
             raise InvalidInput(
                 f"{error}; it is the base image of replicas: build it with `make up`, or name another in --runtime"
@@ -126,24 +134,25 @@ def build_folder(
     return BuildResult(source.manifest.type, source.reference.identity, tag, digest, push)
 
 
-def _build_layer(
-    source: Source, base: ImageReference, mirrors: Mapping[str, str], push: bool, _progress: Callable[[str], None]
-) -> str:
+def _build_layer(source: Source, base: ImageReference, push: bool, client: RegistryClient) -> str:
     """Add one layer with the folder's files to the base image, without Docker; return the image's digest."""
     extension = Extension(source.labels, f"/{APP_FOLDER}", ENTRYPOINT, "reside build")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "layer.tar"
         write_layer(source, path)
-        client = RegistryClient(mirrors)
         return anyio.run(partial(client.extend, base, source.reference, FileBlob.of(path), extension, push=push))
 
 
 def _build_by_docker(
-    source: Source, base: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
+    source: Source,
+    base: ImageReference,
+    push: bool,
+    progress: Callable[[str], None],
+    client: RegistryClient,
 ) -> str | None:
     from reside.build.docker import build_by_docker  # noqa: PLC0415 - slow to import, and rarely needed
 
-    return build_by_docker(source, base, mirrors, push, progress)
+    return build_by_docker(source, base, push, progress, client)
 
 
 def write_layer(source: Source, path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reside.cli import claim, config, joining, output, project, pruning, shell
+from reside.cli import claim, config, joining, output, project, pruning, registry_login, shell
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, default_local
 from reside.cli.progress import Steps
@@ -73,6 +73,8 @@ def bootstrap(
     """Create a cluster, add it to the configuration and claim super admin. Run it again if it was interrupted."""
     settings = options.settings(kube_context)
     with Steps(f"cluster {name}") as steps:
+        if options.registry_config is not None:
+            asyncio.run(registry_login.store_login(settings.target, registry_login.read_login(options.registry_config)))
         cluster = bootstrap_cluster(name, settings, account, endpoint, steps)
     output.console.print(f"cluster {name} is up in namespace {cluster.namespace}; context {name} is current")
 
@@ -81,7 +83,10 @@ def bootstrap(
 @with_options(ClusterOptions)
 def manifest(options: ClusterOptions) -> None:
     """Print the Kubernetes objects of the seed as YAML for `kubectl apply -f -`."""
-    sys.stdout.write(render(options.settings()))
+    settings = options.settings()
+    if settings.registry_credentials:
+        output.errors.print(registry_login.HINT, highlight=False, soft_wrap=True)
+    sys.stdout.write(render(settings))
 
 
 @app.command("env")

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from reside.build.registries import read_authority
 from reside.cli import project
+from reside.cli.registry_login import read_login
 from reside.local import LocalCluster, NoSuchClusterError
 from reside.model.errors import InvalidInput
+from reside.model.locations import check_repository
 from reside.seed import settings as stack_settings
 
 IMAGES = "images.json"
@@ -99,6 +102,23 @@ class ClusterOptions:
     ingress_annotation: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE: an annotation of the cluster's Ingresses.")
     ] = None
+    image_repository: Annotated[
+        str | None,
+        typer.Option(
+            help="Repository with ReSide's images, such as ghcr.io/acme/reside.",
+            envvar="RESIDE_IMAGE_REPOSITORY",
+        ),
+    ] = None
+    registry_ca: Annotated[
+        list[str] | None,
+        typer.Option(help="HOST=FILE: PEM file with a registry host's own certificate authority."),
+    ] = None
+    registry_config: Annotated[
+        Path | None,
+        typer.Option(
+            help="config.json of Docker with passwords of registries; they are kept in the Secret reside-registry."
+        ),
+    ] = None
     registry_mirror: Annotated[
         list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
     ] = None
@@ -141,6 +161,12 @@ class ClusterOptions:
             data |= {**stack_settings.local_cluster(local), "storage_class": self.storage_class or "standard"}
         mirrors = dict(_mirror(entry) for entry in self.registry_mirror or ())
         data["registry_mirrors"] = data.get("registry_mirrors", {}) | mirrors
+        data["registry_authorities"] = dict(_authority(entry) for entry in self.registry_ca or ())
+        if self.image_repository:
+            data["image_repository"] = check_repository(self.image_repository, "--image-repository")
+        if self.registry_config is not None:
+            read_login(self.registry_config)
+            data["registry_credentials"] = True
         return stack_settings.parse(data, "options")
 
 
@@ -167,6 +193,13 @@ def _mirror(entry: str) -> tuple[str, str]:
             f"--registry-mirror {entry!r} is not HOST=ADDRESS: name the host and the address of its mirror"
         )
     return host, address
+
+
+def _authority(entry: str) -> tuple[str, str]:
+    host, separator, file = entry.partition("=")
+    if not (host and separator and file):
+        raise InvalidInput(f"--registry-ca {entry!r} is not HOST=FILE: name the host and a PEM file")
+    return host, read_authority(Path(file), f"--registry-ca {entry}")
 
 
 def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | None:

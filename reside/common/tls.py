@@ -12,6 +12,15 @@ def trusted_authorities() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
+def is_authority(pem: str) -> bool:
+    """Return whether a text is a PEM document with certificates."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        return False
+    return True
+
+
 @cache
 def authorities_with(pem: str) -> ssl.SSLContext:
     """Return a context with this machine's certificate authorities and those of a PEM document.

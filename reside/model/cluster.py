@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
+from reside.common.tls import is_authority
 from reside.common.validation import describe_faults
 from reside.model.backends import SecretsProvider, StateBackend
 from reside.model.errors import InvalidInput
+from reside.model.locations import ImageRepository, located
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,15 @@ class ClusterSettings(BaseModel):
     `host:port` means plain HTTP.
     """
 
+    image_repository: ImageRepository | None = None
+    """Repository with the images of ReSide, its contracts and examples, e.g. `ghcr.io/acme/reside`.
+
+    None: `registry.reside.internal/reside`. Identities keep their names; see `reside.model.locations`.
+    """
+    registry_authorities: dict[str, str] = Field(default_factory=dict)
+    """Registry host → PEM document with its own certificate authority, which is trusted for this host only."""
+    registry_credentials: bool = False
+    """Whether Alpha, and the kubelet for all pods, use the credentials in the Secret `reside-registry`."""
     allowed_registries: tuple[str, ...] = ()
     """Registry hosts whose images may be loaded; empty: all. As text: separated by commas."""
     request_expiry_hours: float = Field(default=24.0, gt=0, le=24 * 365)
@@ -84,6 +95,17 @@ class ClusterSettings(BaseModel):
     def _with_scheme(cls, mirrors: dict[str, str]) -> dict[str, str]:
         return {host: address if "://" in address else f"http://{address}" for host, address in mirrors.items()}
 
+    @field_validator("registry_authorities")
+    @classmethod
+    def _are_authorities(cls, authorities: dict[str, str]) -> dict[str, str]:
+        for host, pem in authorities.items():
+            if not is_authority(pem):
+                raise ValueError(
+                    f"the authority of {host} is not a PEM document with certificates: give the content of a file that "
+                    "begins with -----BEGIN CERTIFICATE-----"
+                )
+        return authorities
+
     @field_validator("traces_endpoint")
     @classmethod
     def _without_credentials(cls, endpoint: str | None) -> str | None:
@@ -111,6 +133,10 @@ class ClusterSettings(BaseModel):
     def external_url(self) -> str | None:
         """URL at which clients outside of the cluster reach its replicas; None without a domain."""
         return f"https://{self.domain}" if self.domain else None
+
+    def located(self, name: str) -> str:
+        """Return the name under which the images of an identity are; a tag or digest is kept."""
+        return located(name, self.image_repository)
 
     def cluster(self) -> ClusterSettings:
         """Return the settings of the cluster alone, without the members of a subclass."""

@@ -21,6 +21,7 @@ PLATFORM_NAMES: Final = frozenset(
         "kubernetes-sentinel-store",
         "platform",
         "reside-cluster",
+        "reside-registry",
         "reside-teardown",
         "seed",
         "super-admin-claim",
@@ -39,6 +40,8 @@ _SHARED: Final = {
     ),
 }
 """Stack of Alpha → objects of the platform that its pods use."""
+_SHARED_BY_ALL: Final = frozenset({"Secret/reside-registry"})
+"""Objects of the platform that pods of every stack of Alpha use: the kubelet pulls their images with it."""
 
 
 @dataclass(frozen=True)
@@ -73,4 +76,6 @@ class Context:
 
     def may_use(self, key: str) -> bool:
         """Return whether objects of the stack may refer to the object `Kind/name`."""
-        return key in self.own or (self.trusted and key in _SHARED.get(self.stack or "", frozenset()))
+        if key in self.own:
+            return True
+        return self.trusted and key in _SHARED.get(self.stack or "", frozenset()) | _SHARED_BY_ALL

@@ -69,6 +69,11 @@ class RegistryClient:
         self._locate = locate
         self._platform = Platform("linux", architecture or node_architecture())
 
+    @property
+    def mirrors(self) -> Mapping[str, str]:
+        """Registry host → address of its mirror."""
+        return self._mirrors
+
     def located(self, reference: ImageReference) -> ImageReference:
         """Return the reference under which this client reads and writes an image."""
         if self._locate is None:

@@ -144,7 +144,7 @@ class Connection:
                 raise RegistryUnavailable(
                     self.image,
                     f"the certificate of registry {self._reference.registry!r} at {self._base} is not trusted: name "
-                    "its certificate authority in the setting registryAuthorities",
+                    "its certificate authority in the setting registryAuthorities (docs/own-cluster.md)",
                 ) from error
             raise RegistryUnavailable(
                 self.image,
@@ -183,7 +183,7 @@ class Connection:
             raise RegistryDenied(
                 self.image,
                 f"registry {registry!r} refuses access ({status}): the image may not exist, or log in with "
-                f"`docker login {registry}` as a user with access",
+                f"`docker login {registry}` as a user with access (a cluster: docs/own-cluster.md)",
             )
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise RegistryUnavailable(self.image, f"registry {registry!r} answers {status}: try again later")

@@ -27,6 +27,7 @@ from reside.model.constants import (
     MANAGED_BY_LABEL,
     NONROOT_USER,
     PLATFORM_STACK,
+    REGISTRY_SECRET,
     REPLICA_LABEL,
     SECRET_REFERENCES_ANNOTATION,
     SEED_NAME,
@@ -176,6 +177,11 @@ def pod_security() -> Document:
     }
 
 
+def pull_secrets(settings: BootstrapSettings) -> Document:
+    """Return the members of a pod's spec with which the kubelet pulls its images."""
+    return {"imagePullSecrets": [{"name": REGISTRY_SECRET}]} if settings.registry_credentials else {}
+
+
 def sentinel_volume(settings: BootstrapSettings) -> Document:
     """Return the Sentinel's volume claim, for the engine's state and the last validated stacks."""
     return _volume_claim(SENTINEL_NAME, settings)
@@ -232,7 +238,7 @@ def _jazz(settings: BootstrapSettings) -> list[Document]:
             {"name": "DB", "value": f"{folder}/jazz.db"},
             {"name": "MODE", "value": settings.jazz_mode},
         ],
-        "image": settings.images.jazz,
+        "image": settings.located(settings.images.jazz),
         "livenessProbe": _http_probe("/healthz", JAZZ_PORT, failures=6),
         "readinessProbe": _http_probe("/healthz", JAZZ_PORT, failures=2),
         "resources": _resources("100m", "128Mi", "1Gi"),
@@ -253,7 +259,7 @@ def _etcd(settings: BootstrapSettings) -> list[Document]:
             "--quota-backend-bytes=268435456",
             "--bcrypt-cost=4",  # the passwords are random; a login at the default cost takes a tenth of a second
         ],
-        "image": settings.images.etcd,
+        "image": settings.located(settings.images.etcd),
         "livenessProbe": _http_probe("/livez", ETCD_PORT, failures=6),
         "readinessProbe": _http_probe("/readyz", ETCD_PORT, failures=2),
         "resources": _resources("100m", "64Mi", "512Mi"),
@@ -287,6 +293,7 @@ def _stateful(name: str, port: int, folder: str, container: Document, settings: 
             {"name": "tmp", "emptyDir": {}},
         ],
     }
+    pod |= pull_secrets(settings)
     return [
         _volume_claim(name, settings),
         {

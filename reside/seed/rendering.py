@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from reside.alpha.stacks.system import registry_login
 from reside.model.constants import SEED_NAME
 from reside.model.errors import InvalidInput
 from reside.seed import outcome, platform
@@ -82,9 +83,9 @@ def _job(settings: BootstrapSettings) -> dict[str, Any]:
             "cluster_issuer": None,
         }
     )
-    container = {
+    container: dict[str, Any] = {
         "name": SEED_NAME,
-        "image": settings.images.seed,
+        "image": settings.located(settings.images.seed),
         "env": [
             {"name": SETTINGS_VARIABLE, "value": in_cluster.to_json()},
             {"name": DOMAIN_VARIABLE, "value": settings.domain or placeholder(DOMAIN_VARIABLE)},
@@ -99,7 +100,12 @@ def _job(settings: BootstrapSettings) -> dict[str, Any]:
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "securityContext": platform.pod_security(),
         "containers": [container],
+        **platform.pull_secrets(settings),
     }
+    if settings.registry_credentials:
+        volume, mount, folder = registry_login()
+        pod["volumes"] = [volume]
+        container |= {"env": [*container["env"], folder], "volumeMounts": [mount]}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SETTINGS_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS"
 SETTINGS_FILE_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS_FILE"
-_DOCUMENTS = ("registry_mirrors", "ingress_annotations", "policy")
+_DOCUMENTS = ("registry_mirrors", "registry_authorities", "ingress_annotations", "policy")
 """Members that are JSON in the stack's configuration."""
 
 ImageReference = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$")]

@@ -123,6 +123,9 @@ class LoadedProvider(StepProvider):
     watched = (
         "images",
         "registry_mirrors",
+        "image_repository",
+        "registry_authorities",
+        "registry_credentials",
         "domain",
         "cluster_issuer",
         "default_placement_group",
@@ -160,6 +163,8 @@ class HandedOverProvider(StepProvider):
         "ingress_namespace",
         "ingress_class",
         "ingress_annotations",
+        "image_repository",
+        "registry_credentials",
     )
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:

@@ -8,8 +8,10 @@ import json
 import shutil
 import socket
 import subprocess
+import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -25,7 +27,6 @@ from reside.common.tls import authorities_with, trusted_authorities
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator
-    from pathlib import Path
 
 NAME = "registry.reside.internal"
 USER = "robot"
@@ -132,6 +133,12 @@ def _running(folder: Path, port: int, more: dict[str, dict[str, object]]) -> Ite
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def authority() -> str:
+    """Return a PEM document with a new certificate authority."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _issue_certificate(Path(folder))
 
 
 def _issue_certificate(folder: Path) -> str:

@@ -16,7 +16,7 @@ from reside.model.manifest import ReplicaManifest
 from reside.model.permission_checks import check_permission
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from reside.model.entities import Replica
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, RequiredPermission
@@ -43,15 +43,22 @@ class ClusterState:
     providers: Mapping[str, Sequence[ReplicaChoice]]
 
 
-def replica_manifest(manifest: Manifest, identity: str) -> ReplicaManifest:
+def replica_manifest(
+    manifest: Manifest, identity: str, located: Callable[[str], str] = lambda name: name
+) -> ReplicaManifest:
     """Return the manifest if it is that of a replica and has the identity of its image.
+
+    Args:
+        manifest: the manifest in the image.
+        identity: the name of the image, without tag and digest.
+        located: returns the name under which the images of an identity are; see `reside.model.locations`.
 
     Raises:
         LoadRefused: it is the manifest of a contract, or has the identity of another image.
     """
     if not isinstance(manifest, ReplicaManifest):
         raise LoadRefused(f"image {identity} is a contract, not a replica: load the image of a replica")
-    if manifest.identity != identity:
+    if located(manifest.identity) != located(identity):
         raise LoadRefused(
             f"the manifest's identity is {manifest.identity}, but the image is {identity}: "
             "push the image to the repository that its manifest names"

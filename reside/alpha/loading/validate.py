@@ -76,15 +76,16 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
 async def _fetch(alpha: Alpha, request: LoadRequest) -> tuple[str, ReplicaManifest, dict[str, ContractManifest]]:
     """Read the image and its contracts: the image's digest, its manifest, and the contracts by identity."""
     reference = ImageReference.parse(request.image)
-    allowed = alpha.cluster.allowed_registries
-    resolve.check_registry(reference.identity, allowed)
+    cluster = alpha.cluster
+    allowed = cluster.allowed_registries
+    resolve.check_registry(cluster.located(reference.identity), allowed)
     digest = request.digest or await alpha.registry.resolve(reference)
     found, described = await contracts.fetch_manifest(alpha.registry, reference, digest)
-    manifest = resolve.replica_manifest(found, reference.identity)
+    manifest = resolve.replica_manifest(found, reference.identity, cluster.located)
     resolve.check_runnable(str(reference), described)
     fetched = {}
     for identity in resolve.contract_identities(manifest):
-        resolve.check_registry(identity, allowed)
+        resolve.check_registry(cluster.located(identity), allowed)
         fetched[identity] = await contracts.fetch_contract(alpha.registry, identity)
     return digest, manifest, fetched
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reside.model import constants
 from reside.model.constants import ENV_PREFIX
 
 if TYPE_CHECKING:
     from reside.model.cluster import ClusterSettings
+
+
+_DOCKER_CONFIG: Final = "/var/run/reside/registry"
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,25 @@ def _alpha(cluster: ClusterSettings) -> Extras:
     plain = [{"name": name, "value": value} for name, value in cluster_env(cluster).items()]
     claim = secret_env("RESIDE_CLAIM_CODE", constants.CLAIM_SECRET, constants.CLAIM_SECRET_KEY)
     claim["valueFrom"]["secretKeyRef"]["optional"] = True
-    return Extras(env=[namespace_env(), *plain, claim], memory="128Mi")
+    env = [namespace_env(), *plain, claim]
+    if not cluster.registry_credentials:
+        return Extras(env=env, memory="128Mi")
+    volume, mount, folder = registry_login()
+    return Extras(env=[*env, folder], volumes=[volume], mounts=[mount], memory="128Mi")
+
+
+def registry_login() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return volume, mount and environment entry that give a pod the Docker configuration of the cluster's Secret.
+
+    The Secret is optional, so that Alpha starts without it and says which image it could not read.
+    """
+    item = {"key": constants.REGISTRY_SECRET_KEY, "path": "config.json"}
+    source = {"secretName": constants.REGISTRY_SECRET, "items": [item], "optional": True}
+    return (
+        {"name": "registry", "secret": source},
+        {"name": "registry", "mountPath": _DOCKER_CONFIG, "readOnly": True},
+        {"name": "DOCKER_CONFIG", "value": _DOCKER_CONFIG},
+    )
 
 
 def _sentinel(cluster: ClusterSettings) -> Extras:

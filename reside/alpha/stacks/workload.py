@@ -115,6 +115,8 @@ def _pod(workload: Workload, cluster: ClusterSettings, *, oneshot: bool) -> dict
         "volumes": [{"name": "tmp", "emptyDir": {}}, *more.volumes],
         "restartPolicy": "Never" if oneshot else "Always",
     }
+    if cluster.registry_credentials:
+        pod["imagePullSecrets"] = [{"name": constants.REGISTRY_SECRET}]
     if group:
         pod["nodeSelector"] = {constants.PLACEMENT_GROUP_LABEL: group}
     return pod | more.pod
@@ -123,7 +125,7 @@ def _pod(workload: Workload, cluster: ClusterSettings, *, oneshot: bool) -> dict
 def _container(workload: Workload, cluster: ClusterSettings, more: system.Extras, *, oneshot: bool) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": "replica",
-        "image": f"{workload.replica.identity}@{workload.version.digest}",
+        "image": f"{cluster.located(workload.replica.identity)}@{workload.version.digest}",
         "imagePullPolicy": "IfNotPresent",
         "env": [*_environment(workload.replica, cluster), *more.env],
         "resources": {"requests": {"cpu": CPU_REQUEST, "memory": more.memory or MEMORY_REQUEST}},

@@ -190,6 +190,25 @@ def test_alphas_pod_gets_domain_mirrors_and_a_reference_to_the_claim_code() -> N
     assert found["RESIDE_CLAIM_CODE"]["secretKeyRef"] == {"name": "super-admin-claim", "key": "code", "optional": True}
 
 
+def test_images_are_pulled_from_the_clusters_repository_with_its_credentials() -> None:
+    cluster = CLUSTER.model_copy(update={"image_repository": "ghcr.io/acme/reside", "registry_credentials": True})
+    pod = rendered(replica("running"), cluster)["Deployment/greeter-1"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"].startswith("ghcr.io/acme/reside/examples/greeter@sha256:")
+    assert pod["imagePullSecrets"] == [{"name": "reside-registry"}]
+    assert "registry" not in {volume["name"] for volume in pod["volumes"]}
+
+
+def test_alpha_reads_registries_with_the_clusters_credentials() -> None:
+    cluster = CLUSTER.model_copy(update={"registry_credentials": True})
+    objects = rendered(replica("unknown", name="alpha", identity=constants.ALPHA_IDENTITY), cluster)
+    pod = objects["Deployment/alpha-1"]["spec"]["template"]["spec"]
+    (volume,) = [volume["secret"] for volume in pod["volumes"] if volume["name"] == "registry"]
+    assert volume["secretName"] == "reside-registry"
+    assert volume["items"] == [{"key": ".dockerconfigjson", "path": "config.json"}]
+    folder = environment(objects, "Deployment/alpha-1")["DOCKER_CONFIG"]
+    assert {"name": "registry", "mountPath": folder, "readOnly": True} in pod["containers"][0]["volumeMounts"]
+
+
 def test_the_sentinel_has_its_account_its_volume_and_its_passphrase() -> None:
     sentinel = replica("unknown", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
     objects = rendered(sentinel, CLUSTER)

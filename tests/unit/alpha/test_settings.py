@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from support.registry import authority
 from unit.alpha.entities import OWNER, replica
 
 from reside.alpha.settings import AlphaSettings
@@ -62,6 +63,9 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         secrets_provider="awskms://alias/reside",
         default_placement_group="shared",
         registry_mirrors={"registry.reside.internal": "10.0.0.1:5000"},
+        image_repository="ghcr.io/acme/reside",
+        registry_authorities={"ghcr.io": authority()},
+        registry_credentials=True,
         allowed_registries=("registry.reside.internal", "ghcr.io"),
         request_expiry_hours=2.5,
         request_history=25,
@@ -78,6 +82,9 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         "RESIDE_CLUSTER_ISSUER",
         "RESIDE_DEFAULT_PLACEMENT_GROUP",
         "RESIDE_REGISTRY_MIRRORS",
+        "RESIDE_IMAGE_REPOSITORY",
+        "RESIDE_REGISTRY_AUTHORITIES",
+        "RESIDE_REGISTRY_CREDENTIALS",
         "RESIDE_ALLOWED_REGISTRIES",
         "RESIDE_REQUEST_EXPIRY_HOURS",
         "RESIDE_REQUEST_HISTORY",

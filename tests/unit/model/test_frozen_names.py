@@ -33,6 +33,8 @@ FROZEN = {
     "ENGINE_SECRET": "kubernetes-sentinel-engine",
     "ENGINE_SECRET_KEY": "passphrase",
     "STORE_SECRET": "kubernetes-sentinel-store",
+    "REGISTRY_SECRET": "reside-registry",
+    "REGISTRY_SECRET_KEY": ".dockerconfigjson",
     "SENTINEL_SERVICE_ACCOUNT": "kubernetes-sentinel",
     "SENTINEL_EVENTS_ROLE": "kubernetes-sentinel-events",
     "SENTINEL_VOLUME_CLAIM": "kubernetes-sentinel",

@@ -225,6 +225,7 @@ HOSTILE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "a Service named as Jazz": ("reserved-names", manifest("Service", "jazz")),
     "a Deployment named as a version of Alpha": ("reserved-names", manifest("Deployment", "alpha-2")),
     "the ConfigMap that stops the Sentinel": ("reserved-names", manifest("ConfigMap", "reside-teardown")),
+    "the Secret with the credentials of registries": ("reserved-names", manifest("Secret", "reside-registry")),
     "the Secret with the code of the claim": ("reserved-names", manifest("Secret", "super-admin-claim")),
     "the Secret with the environment of the Sentinel": (
         "reserved-names",
@@ -335,6 +336,7 @@ def test_what_only_alpha_may_declare_passes_in_a_stack_of_alpha() -> None:
     shared = [
         ("kubernetes-sentinel", pods({"serviceAccountName": "kubernetes-sentinel"})),
         ("alpha", env(secretKeyRef={"name": "super-admin-claim", "key": "code"})),
+        ("greeter", pods({"imagePullSecrets": [{"name": "reside-registry"}]})),
         ("platform", role(allow("secrets", "get"), allow("deployments", "create", group="apps"))),
         ("greeter", labelled(manifest("Secret", stringData={"accountId": "co_z1"}), reside_io__replica="greeter")),
     ]

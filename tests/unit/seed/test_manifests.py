@@ -176,3 +176,17 @@ def test_one_placeholder_without_the_other_is_an_error(given: str, missing: str)
 def test_settings_fill_the_placeholders() -> None:
     named = SETTINGS.model_copy(update={"domain": "example.org", "cluster_issuer": "letsencrypt"})
     assert "${" not in rendering.render(named)
+
+
+def test_the_platform_and_the_seed_pull_from_the_clusters_repository_with_its_credentials() -> None:
+    private = SETTINGS.model_copy(update={"image_repository": "ghcr.io/acme/reside", "registry_credentials": True})
+    objects = [*platform.storage(private), *rendering.seed_objects(private)]
+    pods = [each["spec"]["template"]["spec"] for each in objects if each["kind"] in ("StatefulSet", "Job")]
+    assert len(pods) == 3
+    for pod in pods:
+        assert pod["imagePullSecrets"] == [{"name": "reside-registry"}]
+        assert pod["containers"][0]["image"].startswith("ghcr.io/acme/reside/")
+    (container,) = pods[-1]["containers"]
+    (folder,) = [each["value"] for each in container["env"] if each["name"] == "DOCKER_CONFIG"]
+    assert folder in [each["mountPath"] for each in container["volumeMounts"]]
+    assert pods[-1]["volumes"][-1]["secret"]["secretName"] == "reside-registry"

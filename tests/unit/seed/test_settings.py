@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from support.registry import authority
 
 from reside.model.errors import InvalidInput
 from reside.seed import settings
 
+AUTHORITY = authority()
 DIGEST = "sha256:" + "a" * 64
 IMAGES = {
     name: f"registry.reside.internal/reside/{name}@{DIGEST}"
@@ -45,6 +47,42 @@ def test_each_fault_is_named(change: dict[str, object], fault: str) -> None:
         settings.parse({**DATA, **change}, "test")
 
 
+@pytest.mark.parametrize(
+    "repository",
+    [
+        "ghcr.io",
+        "https://ghcr.io/acme",
+        "ghcr.io/Acme",
+        "ghcr.io/acme/",
+        "ghcr.io/acme:v1",
+        "acme/reside",
+        "a.b/" + "c" * 200,
+    ],
+)
+def test_a_wrong_image_repository_is_refused_with_an_example(repository: str) -> None:
+    with pytest.raises(InvalidInput, match=r"image_repository: .*such as ghcr\.io/acme/reside"):
+        settings.parse({**DATA, "image_repository": repository}, "options")
+
+
+def test_an_image_repository_below_the_names_of_identities_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="choose another path"):
+        settings.parse({**DATA, "image_repository": "registry.reside.internal/reside/acme"}, "options")
+
+
+@pytest.mark.parametrize(
+    "repository", ["ghcr.io/acme/reside", "localhost:5000/a", "registry:5000/a/b-c", "10.0.0.1:80/a"]
+)
+def test_image_repositories_with_and_without_ports_are_taken(repository: str) -> None:
+    found = settings.parse({**DATA, "image_repository": repository}, "options")
+    assert found.located(f"registry.reside.internal/reside/etcd@{DIGEST}") == f"{repository}/etcd@{DIGEST}"
+    assert found.located("registry.reside.internal/resident/a") == "registry.reside.internal/resident/a"
+
+
+def test_an_authority_that_is_not_pem_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"the authority of ghcr\.io is not a PEM document"):
+        settings.parse({**DATA, "registry_authorities": {"ghcr.io": "ca.pem"}}, "options")
+
+
 def test_settings_are_read_from_the_stack_and_the_images_file(tmp_path: Path) -> None:
     (tmp_path / "images.json").write_text(json.dumps({**IMAGES, "runtime": "ignored"}))
     config = {"namespace": "ns", "imagesFile": "images.json", "storageClass": "fast", "kubeContext": "there"}
@@ -62,6 +100,9 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "kubeconfig": "/kubeconfig",
         "kubeContext": "there",
         "registryMirrors": '{"registry.reside.internal": "10.0.0.1:5000"}',
+        "imageRepository": "ghcr.io/acme/reside",
+        "registryAuthorities": json.dumps({"ghcr.io": AUTHORITY}),
+        "registryCredentials": "true",
         "domain": "example.org",
         "clusterIssuer": "letsencrypt",
         "defaultPlacementGroup": "shared",
@@ -94,7 +135,7 @@ def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
         settings.from_stack({"namespace": "ns"}.get, tmp_path)
 
 
-@pytest.mark.parametrize("member", ["registryMirrors", "ingressAnnotations", "policy"])
+@pytest.mark.parametrize("member", ["registryMirrors", "registryAuthorities", "ingressAnnotations", "policy"])
 def test_mirrors_or_a_policy_that_are_not_json_are_named(tmp_path: Path, member: str) -> None:
     (tmp_path / "images.json").write_text(json.dumps(IMAGES))
     config = {"namespace": "ns", "imagesFile": "images.json", member: "host=address"}
