@@ -1,5 +1,7 @@
 """Build ReSide's images and push them to a registry: `python images/build.py --push 127.0.0.1:5000`.
 
+`--to ghcr.io/acme/reside` pushes them to another repository, over TLS, with the passwords of `docker login`.
+
 Standard output gets a JSON object, image → reference by digest; standard error gets the progress.
 """
 
@@ -18,6 +20,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script's path does not contain the parent folder
 
 from images.builder import build_images
+from reside.build.registries import client_of_environment
 from reside.local.errors import LocalError
 from reside.model.errors import ResideError
 from reside.registry import RegistryError
@@ -26,7 +29,8 @@ __all__ = ["build_images"]
 
 
 def main(
-    push: Annotated[str, typer.Option(help="host:port of the registry on loopback")],
+    push: Annotated[str | None, typer.Option(help="host:port of a registry on loopback")] = None,
+    to: Annotated[str | None, typer.Option(help="repository such as ghcr.io/acme/reside, instead of --push")] = None,
     only: Annotated[str | None, typer.Option(help="names of images, separated by commas; all by default")] = None,
     write: Annotated[Path | None, typer.Option(help="file that gets the JSON as well")] = None,
 ) -> None:
@@ -34,9 +38,11 @@ def main(
     console = Console(stderr=True, highlight=False)
     stamina.instrumentation.set_on_retry_hooks([])  # the last error suffices; standard output is for the result
     start = time.monotonic()
+    if (push is None) == (to is None):
+        raise typer.BadParameter("name either --push or --to")
     try:
         found = build_images(
-            push,
+            push or client_of_environment("default", to),
             only.split(",") if only else None,
             lambda line: console.print(f"[dim]{time.monotonic() - start:6.1f}[/dim] {line}", soft_wrap=True),
         )

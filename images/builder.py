@@ -31,7 +31,7 @@ LATEST = "latest"  # for people and for `reside build`; deployments use digests
 
 
 def build_images(
-    registry_push: str,
+    registry_push: str | RegistryClient,
     only: Collection[str] | None = None,
     progress: Callable[[str], None] = lambda _line: None,
     checkout: Path = CHECKOUT,
@@ -41,7 +41,7 @@ def build_images(
     It must not be called from a running event loop: call it in a thread.
 
     Args:
-        registry_push: `host:port` of the registry, on loopback (plain HTTP).
+        registry_push: `host:port` of the registry, on loopback (plain HTTP), or a client that locates the images.
         only: names of the images, whose parents are built as well; None: all.
         progress: called with one line for each step.
         checkout: the folder that contains `images/`.
@@ -60,7 +60,8 @@ def build_images(
     for name in names:
         if name not in known and name not in contracts:
             raise ImageBuildError(name, f"there is no such image; choose one of {', '.join([*known, *contracts])}")
-    client = RegistryClient({RESIDE_REGISTRY: f"http://{registry_push}"})
+    local = registry_push if isinstance(registry_push, str) else None
+    client = RegistryClient({RESIDE_REGISTRY: f"http://{local}"}) if isinstance(registry_push, str) else registry_push
     with timed("inputs compared with the registry", progress):
         items = _items(known, [name for name in names if name in known])
         digests = anyio.run(_present, client, items.values())
@@ -69,7 +70,9 @@ def build_images(
     to_push = [item for item in missing if item.recipe.name in by_docker]
     if any(exports.find(item.tag) is None for item in to_push):
         with private_dockerd(progress) as docker:
-            _export_missing(by_docker, digests, Daemon(docker, registry_push, progress))
+            # Docker has neither the authorities nor the passwords of another registry, so it pulls nothing from there
+            present = {} if local is None else digests
+            _export_missing(by_docker, present, Daemon(docker, local or "", progress))
     for item in to_push:
         _push(client, item, progress)
     for item in missing:

@@ -105,7 +105,7 @@ class ClusterOptions:
     image_repository: Annotated[
         str | None,
         typer.Option(
-            help="Repository with ReSide's images, such as ghcr.io/acme/reside.",
+            help="Repository with ReSide's images, such as ghcr.io/acme/reside (`reside images push`).",
             envvar="RESIDE_IMAGE_REPOSITORY",
         ),
     ] = None

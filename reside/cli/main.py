@@ -31,6 +31,7 @@ _SUBCOMMANDS: Final = {
     "user": "reside.cli.users",
     "local": "reside.local.cli",
     "build": "reside.cli.build",
+    "images": "reside.cli.images",
 }
 
 

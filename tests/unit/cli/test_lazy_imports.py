@@ -8,7 +8,7 @@ from typer.main import get_command
 
 from reside.cli.main import command
 
-PARTS = {"account", "build", "cluster", "local", "permission", "replica", "request", "state", "user"}
+PARTS = {"account", "build", "cluster", "images", "local", "permission", "replica", "request", "state", "user"}
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["nonsense"]])

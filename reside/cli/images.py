@@ -1,0 +1,90 @@
+"""`reside images`: build ReSide's images and push them to a repository, for a cluster elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from reside.build.registries import REPOSITORY_VARIABLE, client_of_environment
+from reside.cli import output, project
+from reside.cli.build import build_folder
+from reside.cli.cluster_options import IMAGES
+from reside.common.files import write_private
+from reside.model.errors import InvalidInput, ResideError
+from reside.model.locations import check_repository, located
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from reside.registry import RegistryClient
+
+FOLDERS: Final = ("examples/contracts", "replicas/*", "examples/replicas", "replicas")
+"""Folders whose folders are built; contracts come first."""
+app = typer.Typer(no_args_is_help=True, help="ReSide's images: build and push them.")
+
+
+@app.callback()
+def images() -> None:
+    """Build and push ReSide's images."""
+
+
+@app.command("push")
+def push(
+    repository: Annotated[
+        str, typer.Argument(help="Repository, such as ghcr.io/acme/reside.", envvar=REPOSITORY_VARIABLE)
+    ],
+    *,
+    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the result.")] = (
+        output.Output.table
+    ),
+) -> None:
+    """Build the images, contracts, examples and shipped replicas that a repository does not have, and push them.
+
+    The digests are kept where `reside cluster bootstrap` finds them. Passwords are those of `docker login`.
+    """
+    check_repository(repository, "the repository")
+    found = _platform(repository)
+    digests = project.state_folder() / IMAGES
+    digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(digests, json.dumps(found, indent=2) + "\n")
+    client = client_of_environment("default", repository)
+    found |= dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
+    places = {name: located(image, repository) for name, image in found.items()}
+    if format_ is output.Output.json:
+        output.record(places, format_)
+    else:
+        for place in places.values():
+            output.console.print(place, highlight=False, soft_wrap=True)
+
+
+def _platform(repository: str) -> dict[str, str]:
+    """Build and push the platform's images and contracts; return name → identity by digest."""
+    command = [sys.executable, str(project.ROOT / "images/build.py"), "--to", repository]
+    finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=project.ROOT)
+    if finished.returncode != 0:
+        raise ResideError("the images could not be built or pushed: see the errors above")
+    found: dict[str, str] = json.loads(finished.stdout)
+    return found
+
+
+def push_folders(client: RegistryClient, progress: Callable[[str], None]) -> Iterator[tuple[str, str]]:
+    """Build and push the examples and shipped replicas; yield the folder's name, and the identity by digest."""
+    for folder in _folders():
+        tag = "v2" if folder.name.endswith("-v2") else "latest"
+        built = build_folder(folder, tag, push=True, mirrors=client.mirrors, progress=progress, client=client)
+        yield folder.name, built.image
+
+
+def _folders() -> list[Path]:
+    found: list[Path] = []
+    for pattern in FOLDERS:
+        for parent in sorted(project.ROOT.glob(pattern)):
+            found += [path.parent for kind in ("contract", "replica") for path in sorted(parent.glob(f"*/{kind}.yaml"))]
+    if not found:
+        raise InvalidInput(f"{project.ROOT} has no examples: run the command in a checkout of ReSide")
+    return found
