@@ -97,14 +97,20 @@ def registry(folder: Path) -> Iterator[Registry]:
 
 
 @contextmanager
-def private_registry(folder: Path) -> Iterator[PrivateRegistry]:
-    """Run a registry with a password and a certificate of its own authority under the name `localhost`."""
+def private_registry(folder: Path, realm: str | None = None) -> Iterator[PrivateRegistry]:
+    """Run a registry with a password and a certificate of its own authority under the name `localhost`.
+
+    With a `realm`, the URL of a token server, it asks for tokens that are signed with its key (`tls.key`).
+    """
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
     authority = _issue_certificate(folder)
     (folder / "htpasswd").write_text(_HTPASSWD)
+    (folder / "ca.pem").write_text(authority)
+    token = {"realm": realm, "service": "test", "issuer": "tokens", "rootcertbundle": str(folder / "ca.pem")}
+    basic = {"realm": "test", "path": str(folder / "htpasswd")}
     secured = {
-        "auth": {"htpasswd": {"realm": "test", "path": str(folder / "htpasswd")}},
+        "auth": {"htpasswd": basic} if realm is None else {"token": token},
         "http": {"tls": {"certificate": str(folder / "tls.crt"), "key": str(folder / "tls.key")}},
     }
     with _running(folder, port, secured) as process:
