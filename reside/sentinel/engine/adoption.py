@@ -1,10 +1,11 @@
 """Refuses to adopt existing objects that are not ours, or not of this stack.
 
-The provider's create is an upsert and would take over any object silently. So before an apply each desired object is
-looked up, and the create repeats what was found as a precondition: another program may be faster. A live object without
-our managed-by label is refused, with the name of its manager. An object with our label, which exists after a lost state
-or an earlier bootstrap, is adopted, unless its label `reside.io/stack` names a stack of another owner. So it stays with
-its stack even if the volume, which knows that, is lost.
+The provider's create is an upsert and would take over any object silently. So each new object is looked up before an
+apply, and the create repeats what was found as a precondition: another program may be faster. The cache tells which
+objects have our label; that no other object has the name is left to the precondition, and the API server is asked if
+the create is refused. A live object without our managed-by label is refused, with the name of its manager. An object
+with our label, which exists after a lost state or an earlier bootstrap, is adopted, unless its label `reside.io/stack`
+names a stack of another owner. So it stays with its stack even if the volume, which knows that, is lost.
 """
 
 from __future__ import annotations

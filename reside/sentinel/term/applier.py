@@ -22,7 +22,14 @@ from reside.common.tracing import step
 from reside.model.constants import TEARDOWN_MARKER
 from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack
-from reside.sentinel.engine import DeletionPending, EngineUnavailable, StackSpec
+from reside.sentinel.engine import (
+    ApplyBlocked,
+    ApplyConflict,
+    ApplyRejected,
+    DeletionPending,
+    EngineUnavailable,
+    StackSpec,
+)
 from reside.sentinel.objects.identity import is_being_deleted
 from reside.sentinel.objects.yields import to_apply
 from reside.sentinel.store.stacks import StoredStack
@@ -139,7 +146,7 @@ class Applier:
             return True
         self._refuse_teardown()
         with phase("apply", "check"):
-            expected = await self._context.check_adoption(stack, reading.objects)
+            expected = await self._context.check_adoption(stack, reading.objects, trusting=True)
         async with self._locked(stack.name, "apply"):
             objects = stack.keys()
             with (
@@ -173,6 +180,10 @@ class Applier:
                     if not running.superseded:
                         raise
                     return False
+                except (ApplyBlocked, ApplyConflict, ApplyRejected) as error:
+                    if error.object in expected:  # it may exist, and not be ours
+                        await self._context.check_adoption(stack, reading.objects)
+                    raise
                 self._reporter.clear_fault(stack.name)
                 with phase("apply", "store"):
                     await guard.store.save_aside(guard.store.stacks[stack.name].after_apply(stack))

@@ -188,15 +188,21 @@ class TermContext:
                 "entry in `desired` to remove them"
             )
 
-    async def check_adoption(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> dict[str, dict[str, str]]:
+    async def check_adoption(
+        self, stack: DesiredStack, objects: tuple[K8sObject, ...], *, trusting: bool = False
+    ) -> dict[str, dict[str, str]]:
         """Check that no object of the stack exists already as an object that is not ours, or of another owner's stack.
 
         An object that the stack holds is looked up in the cache, where the watches show the loss of our label, too. So
         a change of an applied stack needs no request for it.
 
+        The cache has objects with our label only. So a new object that it does not have may exist as another program's:
+        either that is asked, or the caller trusts the precondition and asks here if the create is refused.
+
         Args:
             stack: the stack.
             objects: its objects, with the values of secret references.
+            trusting: whether a new object does not exist if the cache does not have it.
 
         Returns:
             the preconditions of the objects that the stack does not hold yet (`StackSpec.expected`).
@@ -209,7 +215,11 @@ class TermContext:
 
         async def live(obj: K8sObject) -> K8sObject | None:
             key = object_key(obj)
-            known = self.guard.cache.get(key) if key in held else None
+            known = self.guard.cache.get(key)
+            if key not in held:
+                if trusting and known is None and self.guard.cache.is_listed(key):
+                    return None
+                known = None  # it may have lost our label since the watch has shown it
             return await self.guard.api.get(key) if known is None else known
 
         def is_own(name: str) -> bool:

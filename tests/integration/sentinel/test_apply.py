@@ -20,6 +20,7 @@ from reside.model.constants import SECRET_REFERENCES_ANNOTATION
 from reside.model.errors import NotAllowed
 from reside.model.kinds import BY_KIND
 from reside.seed import platform
+from reside.sentinel.guard.api import KubernetesApi
 
 pytestmark = pytest.mark.anyio
 
@@ -240,6 +241,34 @@ async def test_an_existing_foreign_object_is_refused_until_it_is_handed_over(
         assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"mine": "yes"}
         await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "delete", "configmap", "a")
         assert (await alpha.applied(stack))["error"] is None
+
+
+async def test_a_new_stack_asks_only_why_a_create_is_refused(
+    cluster: ClusterInfo, setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache tells which objects do not exist; the precondition of the create protects one that it can't know."""
+    asked: list[str] = []
+    get_live = KubernetesApi.get
+
+    async def get_counted(api: KubernetesApi, key: str) -> Any:
+        asked.append(key)
+        return await get_live(api, key)
+
+    monkeypatch.setattr(KubernetesApi, "get", get_counted)
+    flags = ("-n", setup.namespace, "create", "configmap", "mine", "--from-literal=mine=yes")
+    await asyncio.to_thread(kubectl, cluster, *flags)
+    async with setup.running():
+        alpha = await setup.alpha()
+        await alpha.applied(await alpha.declare("first", config_map("first", "first", x="1")))
+        asked.clear()
+        objects = (service("web"), config_map("a", x="1"), config_map("b", x="1"))
+        assert (await alpha.applied(await alpha.declare("demo", *objects)))["error"] is None
+        assert asked == []
+        await alpha.declare("second", config_map("mine", "second", mine="no"))
+        report = await alpha.report("second", lambda now: now.get("error"))
+        assert "ConfigMap/mine exists and is managed by kubectl-create" in report["error"]
+        assert asked[0] == "ConfigMap/mine"
+        assert (await live(cluster, setup, "ConfigMap/mine") or {})["data"] == {"mine": "yes"}
 
 
 async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: ClusterInfo, setup: Setup) -> None:

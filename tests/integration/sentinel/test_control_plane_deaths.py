@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 _LONG_PAUSE_S, _SHORT_S = 40.0, 20.0
 """An attempt during an outage takes 20 s itself, so the long pause comes after minutes."""
 _FEWEST = 36
-"""Points at least: each operation has two requests, with two sides and three victims."""
+"""Points at least: the operations have six requests together, with two sides and three victims."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ async def deaths(control_plane: LocalCluster, setup: Setup, tmp_path: Path) -> A
 
 
 SOME = (
-    Point("create", "before", 2, "API server"),
+    Point("create", "before", 1, "API server"),
     Point("update", "after", 3, "both"),
     Point("delete", "before", 1, "etcd"),
 )

@@ -121,7 +121,7 @@ class FakeTermContext:
         if self.refusal is not None:
             raise self.refusal
 
-    async def check_adoption(self, *_: Any) -> dict[str, dict[str, str]]:
+    async def check_adoption(self, *_: Any, **_how: Any) -> dict[str, dict[str, str]]:
         """Find no conflicting owner."""
         return {}
 

@@ -129,7 +129,7 @@ class FakeTerm:
     def check_owner(self, _: DesiredStack) -> None:
         """Know no other owner."""
 
-    async def check_adoption(self, *_: Any) -> dict[str, str]:
+    async def check_adoption(self, *_: Any, **_how: Any) -> dict[str, str]:
         """Find no foreign object."""
         return {}
 
