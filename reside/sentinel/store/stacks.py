@@ -205,7 +205,7 @@ class StackStore:
             if stored is None:
                 return  # it was removed meanwhile
             try:
-                write_file(path, json.dumps(_document(stored), ensure_ascii=False, indent=1).encode())
+                write_file(path, json.dumps(_document(stored), ensure_ascii=False).encode())
             finally:
                 self._files[name] = _File(signature(path), stored)
 
