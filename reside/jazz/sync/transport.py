@@ -139,12 +139,12 @@ class Transport:
                     on_frame=self._received,
                     on_room=self._flush,
                 )
-        except ValueError:
-            raise JazzUnavailable(f"not the URL of a sync server: {self.server}") from None
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError) as error:  # first: a certificate that can't be verified is a ValueError, too
             self._last_error = f"{type(error).__name__}: {error}"
             self._failures += 1
             return None
+        except ValueError:
+            raise JazzUnavailable(f"not the URL of a sync server: {self.server}") from None
 
     async def _serve(self, socket: "Socket") -> None:
         """Use a connection until it ends or is silent for too long."""
