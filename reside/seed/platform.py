@@ -39,6 +39,7 @@ from reside.model.ingress import controller_peer, domain_ingress
 from reside.model.kinds import KINDS
 
 if TYPE_CHECKING:
+    from reside.model.cluster import ClusterSettings
     from reside.seed.settings import BootstrapSettings
 
 Document = dict[str, Any]
@@ -157,7 +158,7 @@ def network_policies(settings: BootstrapSettings) -> list[Document]:
     ]
 
 
-def ingresses(settings: BootstrapSettings) -> list[Document]:
+def ingresses(settings: ClusterSettings) -> list[Document]:
     """Return the Ingress of Jazz, which serves the WebSocket at the domain's path `/` and nothing else; or none."""
     if not settings.domain:
         return []

@@ -61,7 +61,7 @@ def render(
     serves = _serves(versions, serving)
     if serves:
         objects.append(_service(replica, cluster))
-        objects += [_ingress(replica, cluster)] if cluster.domain else []
+        objects += [replica_ingress(replica.name, cluster)] if cluster.domain else []
     objects += network_policies(replica, versions, cluster, serves=serves)
     return DesiredStack(replica.name, owner, tuple(objects))
 
@@ -108,8 +108,8 @@ def _service(replica: Replica, cluster: ClusterSettings) -> K8sObject:
     }
 
 
-def _ingress(replica: Replica, cluster: ClusterSettings) -> K8sObject:
-    """Render the Ingress: the replica's path prefix on the domain."""
-    backend = {"service": {"name": replica.name, "port": {"number": constants.SERVICE_PORT}}}
-    path = {"path": replica_path(replica.name), "pathType": "Prefix", "backend": backend}
-    return domain_ingress(metadata(replica.name, replica.name, cluster), cluster, path)
+def replica_ingress(name: str, cluster: ClusterSettings) -> K8sObject:
+    """Render the Ingress of a replica: its path prefix on the domain."""
+    backend = {"service": {"name": name, "port": {"number": constants.SERVICE_PORT}}}
+    path = {"path": replica_path(name), "pathType": "Prefix", "backend": backend}
+    return domain_ingress(metadata(name, name, cluster), cluster, path)
