@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reside.build.source import registry_mirrors
-from reside.common.tls import is_authority
+from reside.common.tls import certificates, is_authority
 from reside.model.errors import InvalidInput
 from reside.model.locations import check_repository, located
 from reside.registry import RegistryClient
@@ -76,4 +76,4 @@ def read_authority(path: Path, setting: str) -> str:
         pem = ""
     if not is_authority(pem):
         raise InvalidInput(f"{setting}: {path} is not a PEM file with certificates: convert it with `openssl x509`")
-    return pem
+    return certificates(pem)

@@ -14,6 +14,7 @@ from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, 
 from reside.cli.progress import Steps
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
+from reside.seed import recording
 from reside.seed import settings as stack_settings
 from reside.seed.rendering import render
 
@@ -41,7 +42,11 @@ def bootstrap_cluster(
     configuration = config.load()
     if not any(entry.name == account for entry in configuration.accounts):
         create_account(account)
-    outputs = project.up(settings, name, steps.report)
+    try:
+        outputs = project.up(settings, name, steps.report)
+    except project.BootstrapFailedError as error:
+        recording.record_failure(settings.target, None, str(error), unless_ended=True)
+        raise
     cluster = config.Cluster(
         name=name,
         namespace=settings.namespace,
@@ -85,7 +90,7 @@ def manifest(options: ClusterOptions) -> None:
     """Print the Kubernetes objects of the seed as YAML for `kubectl apply -f -`."""
     settings = options.settings()
     if settings.registry_credentials:
-        output.errors.print(registry_login.HINT, highlight=False, soft_wrap=True)
+        output.errors.print(registry_login.hint(settings.namespace), highlight=False, soft_wrap=True)
     sys.stdout.write(render(settings))
 
 

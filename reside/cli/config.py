@@ -7,8 +7,9 @@ agent secrets only in encrypted form (`reside.cli.vault`); names are unique with
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -21,7 +22,7 @@ from reside.model.errors import InvalidInput
 Access = Literal["direct", "port-forward", "endpoint"]
 """By addresses of Services, by port-forward through the Kubernetes API, or by the cluster's domain alone."""
 
-
+_ENDPOINT: Final = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _Named = TypeVar("_Named", "Account", "Cluster", "Context")
 
 
@@ -52,8 +53,8 @@ class Cluster(_Entry):
 
     @model_validator(mode="after")
     def _is_reachable(self) -> Cluster:
-        if self.access == "endpoint" and self.endpoint is None:
-            raise ValueError("a cluster with the access `endpoint` needs an endpoint")
+        if self.access == "endpoint" and not _ENDPOINT.fullmatch(self.endpoint or ""):
+            raise ValueError("a cluster with the access `endpoint` needs an endpoint https://HOST or https://HOST:PORT")
         if self.access != "endpoint" and self.namespace is None:
             raise ValueError(f"a cluster with the access `{self.access}` needs a namespace")
         return self

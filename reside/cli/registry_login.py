@@ -5,6 +5,7 @@ Invariant: no message contains anything of the file but host names.
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
 
     from reside.access.target import Target
 
-HINT = (
-    f"before you apply it: kubectl create secret generic {REGISTRY_SECRET} --type=kubernetes.io/dockerconfigjson "
-    f"--from-file={REGISTRY_SECRET_KEY}=FILE"
-)
+
+def hint(namespace: str) -> str:
+    """Return the command that creates the Secret, for who applies the manifest."""
+    return (
+        f"before you apply it: kubectl -n {namespace} create secret generic {REGISTRY_SECRET} "
+        f"--type=kubernetes.io/dockerconfigjson --from-file={REGISTRY_SECRET_KEY}=FILE"
+    )
 
 
 def read_login(path: Path) -> str:
@@ -40,7 +44,8 @@ def read_login(path: Path) -> str:
     except ValueError:
         raise InvalidInput(f"--registry-config {path} is not JSON: name a config.json of Docker") from None
     auths = document.get("auths") if isinstance(document, dict) else None
-    usable = {host: login for host, login in (auths or {}).items() if _has_password(login)} if auths else {}
+    found = auths if isinstance(auths, dict) else {}
+    usable = {host: login for host, entry in found.items() if (login := _usable(path, host, entry)) is not None}
     if not usable:
         raise InvalidInput(
             f"--registry-config {path} has no password of a registry (a credential helper keeps it?): log in with "
@@ -49,8 +54,30 @@ def read_login(path: Path) -> str:
     return json.dumps({"auths": usable}, sort_keys=True)
 
 
-def _has_password(login: Any) -> bool:
-    return isinstance(login, dict) and bool(login.get("auth") or (login.get("username") and login.get("password")))
+def _usable(path: Path, host: str, entry: Any) -> dict[str, str] | None:
+    """Return the login in the form that the kubelet and Alpha read; None if the entry has no password.
+
+    Raises:
+        InvalidInput: the entry has a token in place of a password, or is malformed.
+    """
+    if not isinstance(entry, dict):
+        return None
+    if entry.get("identitytoken"):
+        raise InvalidInput(
+            f"--registry-config {path} has an identity token for {host}, which the kubelet can't use: log in with a "
+            "user and a password"
+        )
+    if entry.get("username") and entry.get("password"):
+        return {"auth": base64.b64encode(f"{entry['username']}:{entry['password']}".encode()).decode()}
+    if not entry.get("auth"):
+        return None
+    try:
+        user, separator, _ = base64.b64decode(entry["auth"], validate=True).decode().partition(":")
+    except (TypeError, ValueError):
+        user, separator = "", ""
+    if not (user and separator):
+        raise InvalidInput(f"--registry-config {path}: the login of {host} is malformed: log in again")
+    return {"auth": entry["auth"]}
 
 
 async def store_login(target: Target, login: str) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from functools import cache
+from typing import Final
+
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 @cache
 def trusted_authorities() -> ssl.SSLContext:
     """Return a context with this machine's certificate authorities, which are loaded once, because that is slow."""
     return ssl.create_default_context()
+
+
+def certificates(pem: str) -> str:
+    """Return the certificates of a PEM document, without anything else, such as a private key."""
+    return "".join(f"{found}\n" for found in _CERTIFICATE.findall(pem))
 
 
 def is_authority(pem: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from reside.common.tls import is_authority
+from reside.common.tls import certificates, is_authority
 from reside.common.validation import describe_faults
 from reside.model.backends import SecretsProvider, StateBackend
 from reside.model.errors import InvalidInput
@@ -104,7 +104,7 @@ class ClusterSettings(BaseModel):
                     f"the authority of {host} is not a PEM document with certificates: give the content of a file that "
                     "begins with -----BEGIN CERTIFICATE-----"
                 )
-        return authorities
+        return {host: certificates(pem) for host, pem in authorities.items()}  # everybody can read them
 
     @field_validator("traces_endpoint")
     @classmethod

@@ -18,8 +18,9 @@ from reside.model.errors import InvalidInput
 PREFIX: Final = f"{RESIDE_REGISTRY}/reside"
 MAX_LENGTH: Final = 200
 """Maximum length of an image repository, so that the names below it are not above 255 characters."""
+_LABEL: Final = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _REPOSITORY: Final = re.compile(
-    r"(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9.-]+(?=:))(?::[0-9]{1,5})?"
+    rf"(?:localhost|{_LABEL}(?:\.{_LABEL})+|{_LABEL}(?:\.{_LABEL})*(?=:))(?::[0-9]{{1,5}})?"
     r"(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)+"
 )
 

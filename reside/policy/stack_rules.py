@@ -24,6 +24,8 @@ from reside.policy.shapes import (
     pod_templates,
 )
 
+_CERTIFICATES: Final = "-tls"
+"""Ending of the names of Secrets into which cert-manager writes the certificates of Ingresses."""
 _RESERVED_PREFIX: Final = "reside.io/"
 _STACK_LABEL: Final = "reside.io/stack"
 _VERSION_OF_PLATFORM: Final = re.compile(r"(alpha|kubernetes-sentinel)-\d+")
@@ -112,6 +114,9 @@ def reserved_names(manifest: Manifest, context: Context) -> Iterator[str]:
     for what, found in (("name", name), ("stack", context.stack)):
         if isinstance(found, str) and (found in PLATFORM_NAMES or _VERSION_OF_PLATFORM.fullmatch(found)):
             yield f"{what} {found} is reserved for the platform: use another one"
+    own = f"{context.stack}{_CERTIFICATES}"
+    if manifest.get("kind") == "Secret" and isinstance(name, str) and name.endswith(_CERTIFICATES) and name != own:
+        yield f"name {name} is reserved for the certificate of another Ingress: use {own}, or another ending"
     for path, label, value in _labels(manifest):
         if label.startswith(_RESERVED_PREFIX) and (label, value) != (_STACK_LABEL, context.stack):
             yield f"label {label} in {path} is reserved: remove it"

@@ -57,11 +57,12 @@ async def connect(
     Args:
         reference: an image of the registry.
         mirrors: registry host → address of its mirror.
-        authorities: registry host → PEM document with its own certificate authority, trusted for this host only.
+        authorities: host of a registry or mirror → PEM document with its own certificate authority, which is trusted
+            for connections to it only.
     """
     mirror = mirrors.get(reference.registry)
     base = (mirror or f"https://{reference.registry}").rstrip("/")
-    own = (authorities or {}).get(reference.registry)
+    own = (authorities or {}).get(urlsplit(base).netloc)
     verify = trusted_authorities() if own is None else authorities_with(own)
     async with httpx2.AsyncClient(
         timeout=_TIMEOUT, verify=verify, trust_env=mirror is None, follow_redirects=True
@@ -155,7 +156,7 @@ class Connection:
     async def _answer_challenge(self, challenge: str) -> str | None:
         """Return the Authorization header that a 401 asks for; None if no credentials are available."""
         secure = self._base.startswith("https://")
-        credentials = await anyio.to_thread.run_sync(_credentials, self._reference.registry) if secure else None
+        credentials = await anyio.to_thread.run_sync(_credentials, urlsplit(self._base).netloc) if secure else None
         scheme = challenge.partition(" ")[0].lower()
         if scheme == "basic" and credentials is not None:
             return _basic(credentials)
@@ -165,7 +166,10 @@ class Connection:
             return None
         parameters = {key: fields[key] for key in ("service", "scope") if key in fields}
         headers = {"Authorization": _basic(credentials)} if credentials is not None else {}
-        target = str(httpx2.URL(realm, params=parameters))
+        try:
+            target = str(httpx2.URL(realm, params=parameters))
+        except httpx2.InvalidURL:
+            return None
         answer = await self._once("GET", target, headers, None)
         if answer.status != HTTPStatus.OK:
             return None
@@ -203,8 +207,8 @@ def _credentials(registry: str) -> tuple[str, str] | None:
 
     try:
         found = docker.auth.load_config().resolve_authconfig(registry)
-    except docker.errors.DockerException:
-        return None  # the registry then refuses access, and that error names the cure
+    except (docker.errors.DockerException, AttributeError, TypeError, ValueError):
+        return None  # the file is malformed; the registry then refuses access, and that error names the cure
     fields = {key.lower(): value for key, value in (found or {}).items()}  # files and helpers differ in case
     if not fields.get("username"):
         return None

@@ -34,13 +34,14 @@ PERSISTENT_S = 40.0
 """Seconds for which the same error may persist; the Sentinel retries 1, 3, 7, 15 and 31 s after the first apply."""
 
 
-async def hand_over(settings: BootstrapSettings, record_end: Callable[[], None]) -> None:
+async def hand_over(settings: BootstrapSettings, record_end: Callable[[str], None]) -> None:
     """Declare the stack `platform`, wait until it is applied, and end careful mode.
 
     Args:
         settings: the cluster's settings.
-        record_end: records the end of the phase. It is called before careful mode ends: the Sentinel then deletes the
-            seed's Job with its access rights. A seed that dies in between runs again, and records that it has begun.
+        record_end: records the end of the phase and the id of Alpha's account. It is called before careful mode ends:
+            the Sentinel then deletes the seed's Job with its access rights. A seed that dies in between runs again, and
+            records that it has begun.
     """
     identities, blocks = await prepare(settings)
     async with open_alpha(settings, identities, blocks) as alpha:
@@ -51,7 +52,7 @@ async def hand_over(settings: BootstrapSettings, record_end: Callable[[], None])
         objects = platform.platform_stack(settings, value.id)
         revision = await bootstrap.declare_stack(alpha, PLATFORM_STACK, objects)
         await _until_applied(alpha, revision, settings.deadline)
-    await asyncio.to_thread(record_end)
+    await asyncio.to_thread(record_end, identities.alpha.account_id)
     async with addresses(settings.target) as where:
         await sentinel.end_careful_mode(where.jazz, identities.sentinel)
 

@@ -5,7 +5,8 @@ without a domain), `alphaAccount`, `result`, `error`, `cure`, and `phases`, a JS
 each with its times and result.
 `kubectl wait --for=jsonpath='{.data.result}'=succeeded configmap/reside-cluster` waits for the end of a bootstrap.
 
-Invariants: the result is `succeeded` only while every phase is done. The ConfigMap lacks the managed-by label, so the
+Invariants: the result is `succeeded` only while every phase is done; of a cluster that is older than its record, every
+phase that has run since. The ConfigMap lacks the managed-by label, so the
 Sentinel neither adopts nor prunes it. It contains no secrets: of an unexpected error it names the type only.
 """
 
@@ -58,16 +59,18 @@ def config_map(namespace: str, data: Mapping[str, str]) -> dict[str, Any]:
 
 
 def pending() -> dict[str, str]:
-    """Return the data before the seed has started."""
-    return {"result": "pending", "error": "", "cure": "", "phases": "[]"}
+    """Return the data before the seed has started; a second `kubectl apply` of them keeps what the seed has written."""
+    return {"result": "pending"}
 
 
 def first(settings: BootstrapSettings) -> dict[str, str]:
     """Return the data at the start of a bootstrap on a new namespace."""
     endpoint = f"https://{settings.domain}" if settings.domain else ""
     return {
-        **pending(),
         "result": "running",
+        "error": "",
+        "cure": "",
+        "phases": "[]",
         "release": settings.images.seed,
         "namespace": settings.namespace,
         "endpoint": endpoint,
@@ -84,8 +87,9 @@ def began(data: Mapping[str, str], phase: str, now: str) -> dict[str, str]:
 def succeeded(data: Mapping[str, str], phase: str, now: str) -> dict[str, str]:
     """Return the data after the end of a phase; the last one ends the bootstrap."""
     changed = _with(data, replace(_phase(data, phase, now), result="done", ended=now))
-    done = {each.name for each in phases(changed) if each.result == "done"}
-    return changed | {"result": "succeeded" if done >= set(PHASES) else "running"}
+    results = {each.name: each.result for each in phases(changed)}
+    complete = PHASES[0] not in results or set(results) == set(PHASES)
+    return changed | {"result": "succeeded" if complete and set(results.values()) == {"done"} else "running"}
 
 
 def failed(data: Mapping[str, str], phase: str | None, error: str, now: str) -> dict[str, str]:

@@ -85,11 +85,11 @@ def record_account(settings: BootstrapSettings, account: str) -> None:
     _run(settings.target, lambda data: {**data, "alphaAccount": account})
 
 
-def record_failure(target: Target, phase: str | None, error: str, *, unless_failed: bool = False) -> None:
-    """Record an error, or log it if that is not possible; with `unless_failed`, keep an error recorded before."""
+def record_failure(target: Target, phase: str | None, error: str, *, unless_ended: bool = False) -> None:
+    """Record an error, or log it if that is not possible; with `unless_ended`, keep an error or success before it."""
 
     def change(data: dict[str, str]) -> dict[str, str]:
-        if unless_failed and data.get("result") == "failed":
+        if unless_ended and data.get("result") in ("failed", "succeeded"):
             return data
         return outcome.failed(data, phase, error, outcome.timestamp())
 

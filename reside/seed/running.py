@@ -7,6 +7,7 @@ The Sentinel's state is discarded: its pod adopts the same objects with a state 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,11 +16,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from reside.access.addresses import Addresses, addresses
+from reside.access.client import connect
+from reside.access.objects import read_secret
 from reside.alpha import app as alpha_app
 from reside.alpha import bootstrap
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
-from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
+from reside.common.files import write_private
+from reside.model.constants import ALPHA_NAME, REGISTRY_SECRET, REGISTRY_SECRET_KEY, SENTINEL_NAME
+from reside.model.errors import InvalidInput
 from reside.seed.accounts import Identities, read_identities
 from reside.seed.thread import ReplicaThread
 from reside.sentinel.app import Sentinel
@@ -86,6 +91,8 @@ def _stop() -> None:
 def _start(settings: BootstrapSettings) -> Seed:
     identities, blocks = asyncio.run(prepare(settings))
     folder = TemporaryDirectory(prefix="reside-seed-", ignore_cleanup_errors=True)
+    if settings.registry_credentials and settings.access != "in-cluster":
+        os.environ["DOCKER_CONFIG"] = asyncio.run(write_login(settings, Path(folder.name) / "registry"))
 
     @asynccontextmanager
     async def alpha() -> AsyncIterator[Alpha]:
@@ -106,6 +113,23 @@ def _start(settings: BootstrapSettings) -> Seed:
     seed.sentinel.start()
     seed.alpha.start()
     return seed
+
+
+async def write_login(settings: BootstrapSettings, folder: Path) -> str:
+    """Write the credentials of registries, which Alpha's pod mounts, to a Docker configuration; return its folder.
+
+    Raises:
+        InvalidInput: the Secret does not exist.
+    """
+    async with connect(settings.target) as client:
+        secret = await read_secret(client, REGISTRY_SECRET)
+    if not secret or REGISTRY_SECRET_KEY not in secret:
+        raise InvalidInput(
+            f"the setting registryCredentials needs the Secret {REGISTRY_SECRET} in namespace {settings.namespace}: "
+            "create it (docs/own-cluster.md)"
+        )
+    write_private(folder / "config.json", secret[REGISTRY_SECRET_KEY], make_folder=True)
+    return str(folder)
 
 
 async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks]:

@@ -26,11 +26,12 @@ def test_the_seeds_job_creates_a_cluster(kubernetes: Platform) -> None:
     manifest = cluster.reside("cluster", "manifest", *here(cluster)).stdout
     assert "${RESIDE_BOOTSTRAP_DOMAIN}" in manifest
     assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in manifest
-    (cluster.folder / "seed.yaml").parent.mkdir(exist_ok=True)
-    (cluster.folder / "seed.yaml").write_text(manifest)
-    cluster.kubectl("apply", "-f", str(cluster.folder / "seed.yaml"))
-    record = ("configmap/reside-cluster", "--for=jsonpath={.data.result}=succeeded")
-    cluster.run("kubectl", "--namespace", cluster.namespace, "wait", *record, "--timeout=400s", seconds=430)
+    _apply(cluster, manifest.replace("${RESIDE_BOOTSTRAP_DOMAIN}", "example.org"))
+    _wait_for(cluster, "failed")
+    assert "RESIDE_BOOTSTRAP_CLUSTER_ISSUER is not set" in _record(cluster)["error"]
+    cluster.kubectl("delete", "job", "seed")
+    _apply(cluster, manifest)
+    _wait_for(cluster, "succeeded")
     end = ("wait", "--for=delete", "job/seed", "--timeout=400s")
     cluster.run("kubectl", "--namespace", cluster.namespace, *end, seconds=430)
     _check_record(cluster)
@@ -39,9 +40,25 @@ def test_the_seeds_job_creates_a_cluster(kubernetes: Platform) -> None:
     kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")
 
 
+def _apply(cluster: Platform, manifest: str) -> None:
+    cluster.folder.mkdir(exist_ok=True)
+    (cluster.folder / "seed.yaml").write_text(manifest)
+    cluster.kubectl("apply", "-f", str(cluster.folder / "seed.yaml"))
+
+
+def _wait_for(cluster: Platform, result: str) -> None:
+    record = ("configmap/reside-cluster", f"--for=jsonpath={{.data.result}}={result}")
+    cluster.run("kubectl", "--namespace", cluster.namespace, "wait", *record, "--timeout=400s", seconds=430)
+
+
+def _record(cluster: Platform) -> dict[str, str]:
+    data: dict[str, str] = json.loads(cluster.kubectl("get", "configmap", "reside-cluster", "--output=json"))["data"]
+    return data
+
+
 def _check_record(cluster: Platform) -> None:
     """Check that what outlives the seed says that each phase is done, and what a client has to know."""
-    data = json.loads(cluster.kubectl("get", "configmap", "reside-cluster", "--output=json"))["data"]
+    data = _record(cluster)
     phases = json.loads(data["phases"])
     assert [(each["name"], each["result"]) for each in phases] == [(name.lower(), "done") for name in PHASES]
     assert all(each["started"] <= each["ended"] for each in phases)

@@ -67,8 +67,6 @@ def _alpha(cluster: ClusterSettings) -> Extras:
     claim = secret_env("RESIDE_CLAIM_CODE", constants.CLAIM_SECRET, constants.CLAIM_SECRET_KEY)
     claim["valueFrom"]["secretKeyRef"]["optional"] = True
     env = [namespace_env(), *plain, claim]
-    if not cluster.registry_credentials:
-        return Extras(env=env, memory="128Mi")
     volume, mount, folder = registry_login()
     return Extras(env=[*env, folder], volumes=[volume], mounts=[mount], memory="128Mi")
 
@@ -76,7 +74,8 @@ def _alpha(cluster: ClusterSettings) -> Extras:
 def registry_login() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return volume, mount and environment entry that give a pod the Docker configuration of the cluster's Secret.
 
-    The Secret is optional, so that Alpha starts without it and says which image it could not read.
+    The Secret is optional, so that Alpha starts without it and says which image it could not read. Alpha's pod always
+    has the volume: the kubelet adds what is written to the Secret later, and Alpha reads it for each connection.
     """
     item = {"key": constants.REGISTRY_SECRET_KEY, "path": "config.json"}
     source = {"secretName": constants.REGISTRY_SECRET, "items": [item], "optional": True}

@@ -11,7 +11,7 @@ Level-triggered: `handle` may run at any time, for any reason.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,7 @@ from reside.sentinel.engine import (
     EngineUnavailable,
     StackSpec,
 )
+from reside.sentinel.errors import ClusterUnavailable
 from reside.sentinel.objects.identity import is_being_deleted
 from reside.sentinel.objects.yields import to_apply
 from reside.sentinel.store.stacks import StoredStack
@@ -182,7 +183,8 @@ class Applier:
                     return False
                 except (ApplyBlocked, ApplyConflict, ApplyRejected) as error:
                     if error.object in expected:  # it may exist, and not be ours
-                        await self._context.check_adoption(stack, reading.objects)
+                        with suppress(ClusterUnavailable):
+                            await self._context.check_adoption(stack, reading.objects)
                     raise
                 self._reporter.clear_fault(stack.name)
                 with phase("apply", "store"):

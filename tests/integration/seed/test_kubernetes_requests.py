@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,9 +23,10 @@ from lightkube.types import PatchType
 from reside.access.client import connect
 from reside.access.objects import read_secret
 from reside.access.target import Target
+from reside.cli import registry_login
 from reside.model.constants import CLAIM_SECRET, ENGINE_SECRET, FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
 from reside.model.errors import InvalidInput, NotReady
-from reside.seed import accounts, kubernetes, outcome, platform, recording, settings
+from reside.seed import accounts, kubernetes, outcome, platform, recording, running, settings
 from reside.seed.teardown import tear_down
 
 if TYPE_CHECKING:
@@ -156,7 +158,7 @@ async def test_the_record_tells_each_phase_and_the_error_of_one(target: Target) 
 
     with pytest.raises(NotReady, match="Jazz does not respond"):
         await asyncio.to_thread(fail)
-    await asyncio.to_thread(recording.record_failure, target, None, "another", unless_failed=True)
+    await asyncio.to_thread(recording.record_failure, target, None, "another", unless_ended=True)
     data, events = await record(target)
     assert (data["result"], data["error"], data["endpoint"]) == ("failed", "Jazz does not respond", "")
     assert [(each.name, each.result) for each in outcome.phases(data)] == [("storage", "done"), ("accounts", "failed")]
@@ -182,3 +184,16 @@ def bootstrap_settings(target: Target) -> settings.BootstrapSettings:
     images = dict.fromkeys(("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd"), image)
     where = {"access": target.access, "kubeconfig": target.kubeconfig, "kube_context": target.kube_context}
     return settings.parse({"namespace": target.namespace, "images": images, **where}, "test")
+
+
+async def test_the_seed_on_an_operators_machine_reads_registries_with_the_clusters_credentials(
+    target: Target, tmp_path: Path
+) -> None:
+    found = bootstrap_settings(target).model_copy(update={"registry_credentials": True})
+    with pytest.raises(InvalidInput, match="needs the Secret reside-registry"):
+        await running.write_login(found, tmp_path / "registry")
+    login = '{"auths": {"ghcr.io": {"auth": "cm9ib3Q6aHVudGVyMg=="}}}'
+    await registry_login.store_login(target, login)
+    folder = Path(await running.write_login(found, tmp_path / "registry"))
+    assert (folder / "config.json").read_text() == login
+    assert (folder / "config.json").stat().st_mode & 0o077 == 0

@@ -74,7 +74,12 @@ def test_a_wrong_account_of_alpha_is_refused_before_anything_is_stored(folder: P
 
 
 @pytest.mark.parametrize(
-    ("members", "missing"), [({"access": "endpoint"}, "needs an endpoint"), ({"access": "direct"}, "needs a namespace")]
+    ("members", "missing"),
+    [
+        ({"access": "endpoint"}, "needs an endpoint"),
+        ({"access": "endpoint", "endpoint": "http://example.org"}, "https://HOST"),
+        ({"access": "direct"}, "needs a namespace"),
+    ],
 )
 def test_a_cluster_that_can_not_be_reached_is_refused(folder: Path, members: dict[str, str], missing: str) -> None:
     folder.mkdir()

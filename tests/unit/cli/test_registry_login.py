@@ -27,6 +27,12 @@ def test_passwords_are_taken_and_nothing_else(tmp_path: Path) -> None:
     assert json.loads(read_login(path)) == {"auths": {"ghcr.io": {"auth": SECRET}}}
 
 
+def test_user_and_password_are_taken_in_the_form_that_alpha_reads(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"auths": {"ghcr.io": {"username": "robot", "password": "hunter2"}}}))
+    assert json.loads(read_login(path)) == {"auths": {"ghcr.io": {"auth": SECRET}}}
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -34,6 +40,10 @@ def test_passwords_are_taken_and_nothing_else(tmp_path: Path) -> None:
         ("{}", "has no password of a registry"),
         ("[]", "has no password of a registry"),
         ('{"auths": []}', "has no password of a registry"),
+        ('{"auths": ["a"]}', "has no password of a registry"),
+        ('{"auths": {"ghcr.io": {"auth": "bm9jb2xvbg=="}}}', "login of ghcr.io is malformed"),
+        ('{"auths": {"ghcr.io": {"auth": 5}}}', "login of ghcr.io is malformed"),
+        ('{"auths": {"ghcr.io": {"auth": "' + SECRET + '", "identitytoken": "t"}}}', "identity token for ghcr.io"),
         ('{"auths": {"a": {"auth": "' + SECRET, "is not JSON"),
     ],
 )

@@ -222,6 +222,8 @@ HOSTILE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "a Service of the pods of a replica": ("reserved-names", service(selector={"reside.io/replica": "alpha"})),
     "an object of another stack": ("reserved-names", labelled(manifest("ConfigMap"), reside_io__stack="alpha")),
+    "a Secret for the certificate of Jazz": ("reserved-names", manifest("Secret", "jazz-tls")),
+    "a Secret for the certificate of another replica": ("reserved-names", manifest("Secret", "other-tls")),
     "a Service named as Jazz": ("reserved-names", manifest("Service", "jazz")),
     "a Deployment named as a version of Alpha": ("reserved-names", manifest("Deployment", "alpha-2")),
     "the ConfigMap that stops the Sentinel": ("reserved-names", manifest("ConfigMap", "reside-teardown")),

@@ -115,3 +115,23 @@ async def test_an_endless_body_is_truncated(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(transport, "MAX_BODY", 10)
     with pytest.raises(transport.MalformedImage, match="above 10 bytes"):
         await get(lambda _request: httpx2.Response(200, content=b"x" * 11))
+
+
+async def test_a_mirror_gets_its_own_credentials_and_not_those_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(transport, "_credentials", asked.append)
+
+    def handler(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+
+    with pytest.raises(RegistryDenied):
+        await get(handler, "https://mirror.example.net:8443")
+    assert set(asked) == {"mirror.example.net:8443"}
+
+
+async def test_a_token_server_that_is_no_address_counts_as_refused() -> None:
+    def handler(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(401, headers={"WWW-Authenticate": 'Bearer realm="https://x:abc/"'})
+
+    with pytest.raises(RegistryDenied):
+        await get(handler)

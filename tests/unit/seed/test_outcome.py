@@ -58,6 +58,17 @@ def test_the_text_of_an_unexpected_error_is_not_published() -> None:
     assert "s3cret" not in outcome.error_text(ValueError("s3cret"))
 
 
+def test_an_upgrade_of_a_cluster_without_a_record_succeeds_with_its_last_phase() -> None:
+    data = finished({}, "load")
+    assert outcome.began(data, "handover", T[3])["result"] == "running"
+    assert finished(data, "handover")["result"] == "succeeded"
+
+
+def test_a_second_apply_of_the_manifest_keeps_the_phases() -> None:
+    data = finished(outcome.pending(), *outcome.PHASES[:-1]) | outcome.pending()
+    assert finished(data, "handover")["result"] == "succeeded"
+
+
 def test_phases_that_somebody_has_damaged_are_forgotten() -> None:
     for text in ("{", "[1]", '[{"name": 1}]', "null", '[{"name": "other", "result": "done", "started": ""}]'):
         assert outcome.phases({"phases": text}) == []

@@ -57,6 +57,8 @@ def test_each_fault_is_named(change: dict[str, object], fault: str) -> None:
         "ghcr.io/acme:v1",
         "acme/reside",
         "a.b/" + "c" * 200,
+        "-a.b/x",
+        ".:5/x",
     ],
 )
 def test_a_wrong_image_repository_is_refused_with_an_example(repository: str) -> None:
@@ -76,6 +78,12 @@ def test_image_repositories_with_and_without_ports_are_taken(repository: str) ->
     found = settings.parse({**DATA, "image_repository": repository}, "options")
     assert found.located(f"registry.reside.internal/reside/etcd@{DIGEST}") == f"{repository}/etcd@{DIGEST}"
     assert found.located("registry.reside.internal/resident/a") == "registry.reside.internal/resident/a"
+
+
+def test_a_private_key_beside_an_authority_is_left_out() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
+    found = settings.parse({**DATA, "registry_authorities": {"ghcr.io": key + AUTHORITY}}, "options")
+    assert found.registry_authorities["ghcr.io"].strip() == AUTHORITY.strip()
 
 
 def test_an_authority_that_is_not_pem_is_refused() -> None:
