@@ -16,7 +16,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from reside.common.files import write_private
@@ -40,11 +40,13 @@ class Allocation:
         name: name of the local cluster.
         index: its index on this machine.
         control_plane_only: whether it has no node.
+        ingress: whether it has an ingress controller and cert-manager.
     """
 
     name: str
     index: int
     control_plane_only: bool
+    ingress: bool = False
 
 
 def read_allocation(state: Path) -> Allocation | None:
@@ -56,6 +58,14 @@ def read_allocation(state: Path) -> Allocation | None:
         return Allocation(**json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         raise UsageError(f"{path} is invalid: remove the folder {state}, then run `reside local down`.") from error
+
+
+def add_ingress(allocation: Allocation, state: Path) -> Allocation:
+    """Store in the state folder that the local cluster has an ingress controller and cert-manager from now on."""
+    added = replace(allocation, ingress=True)
+    if added != allocation:
+        write_private(state / INSTANCE_FILE, json.dumps(asdict(added)) + "\n")
+    return added
 
 
 @contextmanager

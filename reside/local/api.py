@@ -40,12 +40,16 @@ class Api:
 
     def apply(self, desired: ApiObject) -> None:
         """Create or update an object by a server-side apply that takes over fields of other managers."""
+        self.apply_text(desired.path, yaml.safe_dump(desired.body))
+
+    def apply_text(self, path: str, text: str) -> None:
+        """Apply an object that is YAML already; it takes seconds to parse a large one in Python."""
         response = self._send(
             "PATCH",
-            desired.path,
+            path,
             params={"fieldManager": FIELD_MANAGER, "force": "true"},
             headers={"Content-Type": "application/apply-patch+yaml"},
-            content=yaml.safe_dump(desired.body),
+            content=text,
         )
         self._checked(response)
 

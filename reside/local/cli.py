@@ -21,6 +21,7 @@ from rich.table import Table
 
 from reside.local.cluster import LocalCluster
 from reside.local.errors import LocalError
+from reside.local.info import ClusterInfo, read_info
 from reside.local.progress import LiveProgress
 
 app = typer.Typer(no_args_is_help=True, help="The embedded Kubernetes: upstream binaries on this machine.")
@@ -52,17 +53,24 @@ def up(
             "--control-plane-only", help="Run only etcd, API server and controller-manager, which needs no root."
         ),
     ] = False,
+    ingress: Annotated[
+        bool,
+        typer.Option(
+            "--ingress", help="Also install Traefik and cert-manager; the cluster keeps them. Needs `make alltools`."
+        ),
+    ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Start the cluster; if it is up, start or restart only stopped and unhealthy components."""
     with _one_line_errors():
-        cluster = LocalCluster(name, state, control_plane_only=control_plane_only)
+        cluster = LocalCluster(name, state, control_plane_only=control_plane_only, ingress=ingress)
         with LiveProgress(_console(output)) as progress:
             info = cluster.up(progress)
         if output is Output.JSON:
             _print_json(info.to_json())
         else:
             typer.echo(f"Local cluster {name!r} is up.  export KUBECONFIG={info.kubeconfig}")
+            _echo_ingress(info)
 
 
 @app.command()
@@ -90,7 +98,9 @@ def down(
 def status(name: Name = "default", state: State = None, output: OutputOption = Output.TEXT) -> None:
     """Show the status of every component."""
     with _one_line_errors():
-        found = LocalCluster(name, state).status()
+        cluster = LocalCluster(name, state)
+        found = cluster.status()
+        info = read_info(cluster.state)
     if output is Output.JSON:
         _print_json([asdict(item) for item in found])
     else:
@@ -100,6 +110,8 @@ def status(name: Name = "default", state: State = None, output: OutputOption = O
             table.add_row(item.name, f"[{colours[item.state]}]{item.state}", str(item.pid or ""))
         Console().print(table)
         typer.echo(f"Logs: {Path(found[0].log).parent}/COMPONENT.log")
+        if info is not None:
+            _echo_ingress(info)
     if any(item.state != "running" for item in found):
         raise typer.Exit(1)
 
@@ -154,6 +166,13 @@ def info(name: Name = "default", state: State = None, output: OutputOption = Out
 def _console(output: Output) -> Console:
     """Return the console for progress: standard error if standard output contains JSON."""
     return Console(stderr=output is Output.JSON)
+
+
+def _echo_ingress(info: ClusterInfo) -> None:
+    """Print how to use the ingress controller, if the local cluster has one."""
+    if info.ingress_authority is not None:
+        typer.echo(f"Ingress: https on {info.ingress_address}, --cluster-issuer {info.ingress_issuer}")
+        typer.echo(f"Its certificate authority: {info.ingress_authority}")
 
 
 def _print_json(document: Any) -> None:

@@ -18,6 +18,8 @@ from reside.local import (
     components,
     health,
     info,
+    ingress,
+    ingress_objects,
     kubeconfigs,
     machine,
     namespaces,
@@ -34,7 +36,7 @@ from reside.local.info import ClusterInfo
 from reside.local.layout import Layout, check_name
 from reside.local.starting import Clock, Starter
 from reside.local.supervise import Supervisor, end_all, end_processes
-from reside.local.toolchain import Toolchain
+from reside.local.toolchain import OPTIONAL_TOOLS, Toolchain
 
 UNRECORDED_SECONDS = 2.0
 """Seconds to wait for processes without a record to end."""
@@ -60,10 +62,12 @@ class LocalCluster:
         state_dir: folder of all durable state; `default_state(name)` if None.
         control_plane_only: run only etcd, API server and controller-manager, on loopback, which needs no root.
             Ignored if the local cluster exists already.
+        ingress: install Traefik and cert-manager as well. A local cluster that has them keeps them.
         toolchain: where to look for binaries; `Toolchain.default()` if None.
 
     Raises:
-        UsageError: the name is invalid, or the state folder belongs to a local cluster with another name.
+        UsageError: the name is invalid, the state folder belongs to a local cluster with another name, or an ingress
+            controller is asked for without a node.
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class LocalCluster:
         state_dir: Path | None = None,
         control_plane_only: bool = False,
         toolchain: Toolchain | None = None,
+        *,
+        ingress: bool = False,
     ) -> None:
         self.name = check_name(name)
         self.state = (state_dir or default_state(name)).absolute()
@@ -79,6 +85,9 @@ class LocalCluster:
         if existing is not None and existing.name != name:
             raise UsageError(f"{self.state} is the state of local cluster {existing.name!r}, not of {name!r}.")
         self.control_plane_only = existing.control_plane_only if existing else control_plane_only
+        if ingress and self.control_plane_only:
+            raise UsageError("A control plane alone has no pods, so it can't have an ingress controller.")
+        self._wants_ingress = ingress
         self._toolchain = toolchain or Toolchain.default()
 
     # Reading
@@ -184,10 +193,15 @@ class LocalCluster:
         allocated = self._allocator().allocate(
             self.name, self.state, self._is_usable, control_plane_only=self.control_plane_only
         )
+        if self._wants_ingress:
+            self._toolchain.find_all(OPTIONAL_TOOLS)
+            allocated = allocation.add_ingress(allocated, self.state)
         return self._layout(allocated)
 
     def _layout(self, allocated: allocation.Allocation) -> Layout:
-        return Layout(allocated.name, allocated.index, self.state, allocated.control_plane_only)
+        return Layout(
+            allocated.name, allocated.index, self.state, allocated.control_plane_only, ingress=allocated.ingress
+        )
 
     def _existing_layout(self) -> Layout:
         allocated = allocation.read_allocation(self.state)
@@ -205,7 +219,8 @@ class LocalCluster:
     def _components(layout: Layout, find: Find) -> list[Component]:
         """Return the components of the local cluster; names and health checks do not depend on `find`."""
         node_components = [] if layout.control_plane_only else [*node.node(layout, find), *node.after_objects(layout)]
-        return [*components.control_plane(layout, find), *node_components]
+        ingress_components = ingress.ingress(layout, find) if layout.ingress else []
+        return [*components.control_plane(layout, find), *node_components, *ingress_components]
 
     def _supervisor(self, layout: Layout) -> Supervisor:
         if layout.control_plane_only:
@@ -220,11 +235,11 @@ class LocalCluster:
         )
 
     def _prepare(self, layout: Layout, clock: Clock) -> Supervisor:
-        written = pki.ensure(layout.pki, pki.certificates(layout))
+        written = pki.ensure(layout.pki, pki.certificates(layout), signers=pki.authorities(layout))
         kubeconfigs.write_kubeconfigs(layout)
         clock.report("certificates", "ready" if written else "unchanged")
         if not layout.control_plane_only:
-            self._toolchain.find_all(node.NODE_TOOLS)
+            self._toolchain.find_all((*node.NODE_TOOLS, *(OPTIONAL_TOOLS if layout.ingress else ())))
             changed = machine.ensure(layout, self._toolchain.find)
             clock.report("network", "ready" if changed else "unchanged")
         return self._supervisor(layout)
@@ -243,6 +258,10 @@ class LocalCluster:
         starter.start(node.after_objects(layout))
         for step, function in workload.wait(layout):
             _run_step(step, function, clock)
+        if layout.ingress:
+            _run_step("ingress objects", lambda: ingress_objects.install(layout, find), clock)
+            starter.start(ingress.ingress(layout, find))
+            _run_step("certificates issuer", lambda: ingress_objects.install_issuer(layout), clock)
 
     def _stop_all(self, layout: Layout, clock: Clock) -> None:
         supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reside.common.files import write_private
-from reside.local.layout import REGISTRY_HOST, Layout
+from reside.local.layout import CLUSTER_ISSUER, REGISTRY_HOST, Layout
+from reside.local.pki import INGRESS_CA, certificate_path
 
 INFO_FILE = "info.json"
 
@@ -27,6 +28,9 @@ class ClusterInfo:
         registry_host: name of the image registry in image references.
         registry_loopback: `host:port` of the registry for the machine itself (plain HTTP); None without a node.
         registry_bridge: `host:port` of the registry for pods (plain HTTP); None without a node.
+        ingress_address: address on which the ingress controller serves HTTPS; None without one.
+        ingress_issuer: ClusterIssuer for the certificates of domains; None without an ingress controller.
+        ingress_authority: file with the CA certificate of this issuer; None without an ingress controller.
     """
 
     name: str
@@ -38,15 +42,21 @@ class ClusterInfo:
     registry_host: str
     registry_loopback: str | None
     registry_bridge: str | None
+    ingress_address: str | None = None
+    ingress_issuer: str | None = None
+    ingress_authority: Path | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form; paths are strings."""
-        return {**dataclasses.asdict(self), "kubeconfig": str(self.kubeconfig)}
+        authority = str(self.ingress_authority) if self.ingress_authority else None
+        return {**dataclasses.asdict(self), "kubeconfig": str(self.kubeconfig), "ingress_authority": authority}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ClusterInfo":
         """Return the value of a JSON form."""
-        return cls(**{**data, "kubeconfig": Path(data["kubeconfig"])})
+        authority = data.get("ingress_authority")
+        paths = {"kubeconfig": Path(data["kubeconfig"]), "ingress_authority": Path(authority) if authority else None}
+        return cls(**{**data, **paths})
 
 
 def describe(layout: Layout) -> ClusterInfo:
@@ -62,6 +72,9 @@ def describe(layout: Layout) -> ClusterInfo:
         registry_host=REGISTRY_HOST,
         registry_loopback=f"127.0.0.1:{layout.registry_loopback_port}" if has_node else None,
         registry_bridge=f"{layout.host_address}:{layout.registry_bridge_port}" if has_node else None,
+        ingress_address=layout.node_address if layout.ingress else None,
+        ingress_issuer=CLUSTER_ISSUER if layout.ingress else None,
+        ingress_authority=certificate_path(layout.pki, INGRESS_CA) if layout.ingress else None,
     )
 
 

@@ -7,9 +7,10 @@ import yaml
 
 from reside.common.files import write_private
 from reside.local.layout import Layout
-from reside.local.pki import KUBERNETES_CA, certificate_path, key_path
+from reside.local.pki import CERT_MANAGER, KUBERNETES_CA, TRAEFIK, certificate_path, key_path
 
 COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet")
+INGRESS_COMPONENTS = (TRAEFIK, CERT_MANAGER)
 
 
 def component_kubeconfig(layout: Layout, component: str) -> Path:
@@ -21,7 +22,7 @@ def write_kubeconfigs(layout: Layout) -> None:
     """Write the kubeconfigs of the administrator and of every component, with mode 0600."""
     layout.config.mkdir(parents=True, exist_ok=True, mode=0o700)
     _write(layout.kubeconfig, _render(layout, "admin"))
-    for component in COMPONENTS:
+    for component in (*COMPONENTS, *(INGRESS_COMPONENTS if layout.ingress else ())):
         _write(component_kubeconfig(layout, component), _render(layout, component))
 
 

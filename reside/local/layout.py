@@ -21,6 +21,8 @@ REGISTRY_HOST = "registry.reside.internal"
 """The registry host in the names of images, inside and outside of the cluster; it is never looked up in public DNS."""
 
 CLUSTER_DOMAIN = "cluster.local"
+INGRESS_CLASS = "traefik"
+CLUSTER_ISSUER = "reside-ca"
 INDEXES = range(100)
 """One index for each local cluster on a machine; limited by the private networks 10.100 to 10.199."""
 
@@ -55,12 +57,14 @@ class Layout:
         index: its index on this machine, one of `INDEXES`.
         state: folder of all durable state.
         control_plane_only: whether it is a control plane on loopback, without a node.
+        ingress: whether it has an ingress controller and cert-manager.
     """
 
     name: str
     index: int
     state: Path
     control_plane_only: bool
+    ingress: bool = False
 
     @property
     def _net(self) -> str:

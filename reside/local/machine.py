@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reside.common.files import write_private
-from reside.local import cgroups, namespaces, network
+from reside.local import cgroups, ingress, namespaces, network
 from reside.local.components import Find
 from reside.local.layout import Layout
 from reside.local.node import config_files
@@ -21,7 +21,10 @@ def ensure(layout: Layout, find: Find) -> bool:
     changed = namespaces.ensure(layout)
     changed = network.ensure(layout) or changed
     (layout.config / "cni").mkdir(parents=True, exist_ok=True, mode=0o700)
-    return _write_files(config_files(layout, find, _registry_secret(layout), nameservers())) or changed
+    files = dict(config_files(layout, find, _registry_secret(layout), nameservers()))
+    if layout.ingress:
+        files.update(ingress.config_files(layout))
+    return _write_files(files) or changed
 
 
 def remove(layout: Layout) -> None:

@@ -1,6 +1,7 @@
 """The certificate authorities (CAs) of a local cluster, and all certificates that they issue.
 
-There are two CAs, one for Kubernetes and one for etcd, so that a Kubernetes client can't connect to etcd.
+There are two CAs, one for Kubernetes and one for etcd, so that a Kubernetes client can't connect to etcd. A local
+cluster with an ingress controller has a third one, with which cert-manager signs the certificates of domains.
 `certificates` returns the complete list as data; `ensure` writes only what is missing, wrong or about to expire.
 Keys are files with mode 0600. Certificates are valid for ten years, like the CAs: the cluster is local, and a shorter
 time would not protect it, because the keys of the CAs are in the same folder.
@@ -24,8 +25,12 @@ from reside.local.volumes import USER
 
 KUBERNETES_CA = "ca"
 ETCD_CA = "etcd-ca"
+INGRESS_CA = "ingress-ca"
 SERVICE_ACCOUNT_KEY = "service-accounts"
 VOLUME_PROVISIONER = "volume-provisioner"
+TRAEFIK = "traefik"
+CERT_MANAGER = "cert-manager"
+CERT_MANAGER_WEBHOOK = "cert-manager-webhook"
 _LIFETIME = dt.timedelta(days=3650)
 _RENEW_BEFORE = dt.timedelta(days=30)
 _BACKDATE = dt.timedelta(minutes=5)
@@ -83,6 +88,21 @@ def certificates(layout: Layout) -> list[Certificate]:
             names=(layout.node_name, layout.node_address),
             server=True,
         ),
+        *(_ingress(layout) if layout.ingress else ()),
+    ]
+
+
+def authorities(layout: Layout) -> tuple[str, ...]:
+    """Return the names of the CAs of a local cluster."""
+    return (KUBERNETES_CA, ETCD_CA, INGRESS_CA) if layout.ingress else (KUBERNETES_CA, ETCD_CA)
+
+
+def _ingress(layout: Layout) -> list[Certificate]:
+    names = (layout.node_address,)
+    return [
+        Certificate(TRAEFIK, f"reside:{TRAEFIK}"),
+        Certificate(CERT_MANAGER, f"reside:{CERT_MANAGER}"),
+        Certificate(CERT_MANAGER_WEBHOOK, CERT_MANAGER_WEBHOOK, names=names, server=True, client=False),
     ]
 
 
@@ -100,13 +120,19 @@ def key_path(folder: Path, name: str) -> Path:
     return folder / f"{name}.key"
 
 
-def ensure(folder: Path, required: Sequence[Certificate], now: dt.datetime | None = None) -> list[str]:
+def ensure(
+    folder: Path,
+    required: Sequence[Certificate],
+    now: dt.datetime | None = None,
+    signers: Sequence[str] = (KUBERNETES_CA, ETCD_CA),
+) -> list[str]:
     """Write the CAs, certificates and keys that are missing, wrong or about to expire.
 
     Args:
         folder: folder of the files; created with mode 0700.
         required: the required certificates.
         now: the current time; read from the clock if None.
+        signers: names of the CAs.
 
     Returns:
         the names of the certificates and keys that were written.
@@ -114,14 +140,14 @@ def ensure(folder: Path, required: Sequence[Certificate], now: dt.datetime | Non
     now = now or dt.datetime.now(dt.UTC)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     written: list[str] = []
-    authorities = {}
-    for name in (KUBERNETES_CA, ETCD_CA):
+    loaded = {}
+    for name in signers:
         if not _is_valid_pair(folder, name, now):
             _write_authority(folder, name, now)
             written.append(name)
-        authorities[name] = (_read_certificate(folder, name), _read_key(folder, name))
+        loaded[name] = (_read_certificate(folder, name), _read_key(folder, name))
     for certificate in required:
-        issuer, issuer_key = authorities[certificate.authority]
+        issuer, issuer_key = loaded[certificate.authority]
         if _is_valid_pair(folder, certificate.name, now) and _matches(
             _read_certificate(folder, certificate.name), certificate, issuer
         ):

@@ -29,6 +29,19 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
 }
 """Debian package of each binary that comes from Debian."""
 
+RESOURCE_FILES = (
+    "acme.cert-manager.io_challenges.yaml",
+    "acme.cert-manager.io_orders.yaml",
+    "cert-manager.io_certificaterequests.yaml",
+    "cert-manager.io_certificates.yaml",
+    "cert-manager.io_clusterissuers.yaml",
+    "cert-manager.io_issuers.yaml",
+)
+"""Files with cert-manager's resource definitions: API group and plural of each."""
+
+OPTIONAL_TOOLS = ("traefik", "cert-manager", *RESOURCE_FILES)
+"""What `up --ingress` needs."""
+
 
 def checkout_tools() -> Path:
     """Return `.tools/bin` of the checkout that contains this package; it may not exist."""
@@ -65,7 +78,8 @@ class Toolchain:
         found = shutil.which(tool, path=self.search)
         if found is None:
             package = DEBIAN_PACKAGES.get(tool)
-            cure = f"run `apt-get install {package}` as root" if package else "run `make tools` in the checkout"
+            target = "alltools" if tool in OPTIONAL_TOOLS else "tools"
+            cure = f"run `apt-get install {package}` as root" if package else f"run `make {target}` in the checkout"
             raise ToolMissingError(tool, f"{cure}, or name its folder in RESIDE_TOOLS.")
         real = Path(found).resolve()
         # Follow links into the cache, so that two checkouts start the same file. Do not follow a link to a file with

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -22,6 +23,7 @@ from reside.common.processes import identify
 from reside.common.tls import trusted_authorities
 from reside.local import ClusterInfo, LocalCluster, cgroups
 from reside.local.allocation import read_allocation
+from reside.local.layout import CLUSTER_ISSUER
 from reside.local.processes import marked
 from reside.local.supervise import end_all
 from reside.local.toolchain import Toolchain
@@ -37,9 +39,9 @@ class Cluster:
         self.local = LocalCluster(name, fresh_state(name))
         self.folder = folder
 
-    def up(self) -> ClusterInfo:
+    def up(self, *, ingress: bool = False) -> ClusterInfo:
         """Start or repair the cluster."""
-        self.info = self.local.up()
+        self.info = LocalCluster(self.local.name, self.local.state, ingress=ingress).up()
         return self.info
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
@@ -328,6 +330,62 @@ def forward_pid(port: int) -> int:
     match = re.search(r"pid=(\d+)", listening.stdout)
     assert match, listening.stdout
     return int(match[1])
+
+
+def ingress_of(name: str, host: str) -> dict[str, Any]:
+    backend = {"service": {"name": name, "port": {"number": 80}}}
+    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    issuer = {"cert-manager.io/cluster-issuer": CLUSTER_ISSUER}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": host, "annotations": issuer},
+        "spec": {"tls": [{"hosts": [host], "secretName": f"{host}-tls"}], "rules": [rule]},
+    }
+
+
+def ask_by_domain(info: ClusterInfo, host: str) -> str:
+    """Return what the domain serves; an empty text while its certificate isn't the one of the ClusterIssuer."""
+    context = ssl.create_default_context(cafile=str(info.ingress_authority))
+    try:
+        with httpx2.Client(verify=context, trust_env=False, timeout=10) as client:
+            url = f"https://{info.ingress_address}/name"
+            answer = client.get(url, headers={"Host": host}, extensions={"sni_hostname": host})
+    except httpx2.TransportError:
+        return ""
+    return answer.text if answer.is_success else ""
+
+
+def test_an_ingress_is_served_with_a_verified_certificate_and_is_remembered(cluster: Cluster) -> None:
+    host = "probe.example.test"
+    info = cluster.up(ingress=True)
+    cluster.wait_for("first")
+    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(ingress_of("first", host)))
+    eventually_sync("the domain", lambda: ask_by_domain(info, host), lambda text: text.startswith("first-"), within=90)
+    before = [(status.name, status.pid) for status in cluster.local.status()]
+    assert {"traefik", "cert-manager", "cert-manager-webhook"} <= {name for name, _ in before}
+    assert cluster.up() == info
+    assert [(status.name, status.pid) for status in cluster.local.status()] == before
+
+
+def test_the_webhook_of_cert_manager_refuses_an_invalid_certificate(cluster: Cluster) -> None:
+    cluster.up(ingress=True)
+    spec = {
+        "secretName": "wrong",
+        "dnsNames": ["wrong.example.test"],
+        "duration": "1h",
+        "renewBefore": "2h",
+        "issuerRef": {"kind": "ClusterIssuer", "name": CLUSTER_ISSUER},
+    }
+    wrong = {"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "wrong"}, "spec": spec}
+
+    def refusal() -> str:
+        try:
+            return cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(wrong))
+        except AssertionError as error:
+            return str(error)
+
+    eventually_sync("a refusal", refusal, lambda text: "webhook.cert-manager.io" in text and "renewBefore" in text)
 
 
 def test_down_leaves_only_the_state_from_which_up_restores_the_cluster(cluster: Cluster) -> None:

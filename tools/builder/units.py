@@ -10,6 +10,15 @@ ETCD_VERSION = "3.6.7"
 COREDNS_VERSION = "1.12.0"
 TRAEFIK_VERSION = "3.6.12"
 CERT_MANAGER_VERSION = "v1.19.4"
+CERT_MANAGER_RESOURCES = (
+    "acme.cert-manager.io_challenges.yaml",
+    "acme.cert-manager.io_orders.yaml",
+    "cert-manager.io_certificaterequests.yaml",
+    "cert-manager.io_certificates.yaml",
+    "cert-manager.io_clusterissuers.yaml",
+    "cert-manager.io_issuers.yaml",
+)
+"""Files with cert-manager's resource definitions, which `reside local up --ingress` installs."""
 _KUBERNETES_LDFLAGS = " ".join(
     [
         "-s -w",
@@ -89,6 +98,7 @@ def _all(names: list[str], check: Callable[[str], VersionCheck]) -> dict[str, Ve
 _KUBERNETES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"]
 _SDK = "github.com/pulumi/pulumi/sdk/v3"
 _TRAEFIK = "github.com/traefik/traefik/v3"
+_CERT_MANAGER = "github.com/cert-manager/cert-manager"
 # Without its version, the engine refuses plugins and SDKs.
 _PULUMI_LDFLAGS = f"-s -w -X {_SDK}/go/common/version.Version={PULUMI_VERSION}"
 
@@ -175,7 +185,8 @@ UNITS = (
     Unit(
         "cert-manager",
         {"cert-manager": "."},
-        f"-s -w -X github.com/cert-manager/cert-manager/pkg/util.AppVersion={CERT_MANAGER_VERSION}",
+        f"-s -w -X {_CERT_MANAGER}/pkg/util.AppVersion={CERT_MANAGER_VERSION}",
+        copies={name: (_CERT_MANAGER, f"deploy/crds/{name}") for name in CERT_MANAGER_RESOURCES},
         optional=True,
         cost=210,
         compiled=1660,
