@@ -32,9 +32,9 @@ def platform() -> Iterator[Platform]:
 
 @pytest.fixture(scope="package")
 def kubernetes() -> Iterator[Platform]:
-    """Yield an embedded Kubernetes whose registry has the images, without ReSide in it."""
+    """Yield an embedded Kubernetes with an ingress controller, whose registry has the images, without ReSide in it."""
     with _new_platform("empty") as platform:
-        info = LocalCluster(platform.name, platform.local_state / platform.name).up()
+        info = LocalCluster(platform.name, platform.local_state / platform.name, ingress=True).up()
         built = _run(platform, [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)])
         images = platform.folder / "state" / IMAGES
         images.parent.mkdir(mode=0o700)
