@@ -142,19 +142,31 @@ func (d *direct) deploy(
 		return nil, err
 	}
 	err = execute(cancelled, deployment)
+	ended := err == nil && cancelled.CancelErr() == nil
 	if cancelled.TerminateErr() == nil { // else it may still run
 		d.forget = func() {
 			forget(deployment, source)
 			d.program.Resources = nil // the host has it, too
+			if ended {                // else a part of it may still run
+				*deployment = deploy.Deployment{}
+			}
 		}
 	}
 	return actions.changes, err
 }
 
 // execute executes a deployment until its end, or until it is terminated.
+//
+// The context of a deployment that succeeds is not cancelled at its end: a goroutine that waits for that could use the
+// deployment when it is emptied.
 func execute(cancelled *cancel.Context, deployment *deploy.Deployment) error {
 	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
+	succeeded := false
+	defer func() {
+		if !succeeded {
+			stop()
+		}
+	}()
 	panics, ended := make(chan error, 1), make(chan error, 1)
 	go deploy.PanicRecovery(panics, func() {
 		_, err := deployment.Execute(ctx)
@@ -165,6 +177,7 @@ func execute(cancelled *cancel.Context, deployment *deploy.Deployment) error {
 		case err := <-panics:
 			panic(err) // only this command fails
 		case err := <-ended:
+			succeeded = err == nil
 			return err
 		case <-cancelled.Terminated():
 			return cancelled.TerminateErr()
@@ -233,7 +246,7 @@ func (d *direct) deployOptions() *deploy.Options {
 }
 
 // forget empties what a deployment refers to. The pinned version keeps each deployment for ever: the goroutine that
-// waits for its panics never ends.
+// waits for its panics never ends. What a live heap grows by, each collection of garbage has to look at again.
 func forget(deployment *deploy.Deployment, source *declaredSource) {
 	if before := deployment.Prev(); before != nil {
 		for _, state := range before.Resources {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -63,6 +64,34 @@ func TestADeclarationIsAppliedWithItsEventsInTheReply(t *testing.T) {
 	if _, exit := m.declared("--non-interactive destroy --yes --skip-preview --run-program --event-log reply:"); exit != 0 {
 		t.Errorf("expected that the stack is destroyed, got %d", exit)
 	}
+}
+
+func TestADeclarationThatWasAppliedLeavesHardlyAnythingInMemory(t *testing.T) {
+	const warmUps, applied, most = 20, 200, 9 << 10 // bytes: twice what is left, and half a deployment
+	m := newMachine(t, "forgotten")
+	m.must("stack init dev")
+	apply := func(times int) {
+		for range times {
+			if _, exit := m.declared("--non-interactive up --yes --skip-preview"); exit != 0 {
+				t.Fatalf("expected an apply, got %d", exit)
+			}
+		}
+	}
+	apply(warmUps)
+	before := inUse()
+	apply(applied)
+	if left := (inUse() - before) / applied; left > most {
+		t.Errorf("expected at most %d bytes of each apply, got %d", most, left)
+	}
+}
+
+// inUse returns the bytes of memory that are in use.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // frees what the first one has only found, as pools
+	var found runtime.MemStats
+	runtime.ReadMemStats(&found)
+	return int64(found.HeapAlloc + found.StackInuse)
 }
 
 func TestAPreviewOfADeclarationChangesNothing(t *testing.T) {
