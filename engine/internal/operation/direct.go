@@ -149,6 +149,7 @@ func (d *direct) deploy(
 			d.program.Resources = nil // the host has it, too
 			if ended {                // else a part of it may still run
 				*deployment = deploy.Deployment{}
+				actions.forget()
 			}
 		}
 	}

@@ -23,6 +23,7 @@ type directActions struct {
 
 	mutex   sync.Mutex
 	changes sdkdisplay.ResourceChanges
+	steps   []deploy.Step
 }
 
 var _ deploy.Events = (*directActions)(nil)
@@ -41,7 +42,27 @@ func (a *directActions) OnRebuiltBaseState() error {
 	return a.manager.RebuiltBaseState()
 }
 
+// forget empties the steps: the deployment keeps those whose resources register no outputs.
+func (a *directActions) forget() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, step := range a.steps {
+		switch known := step.(type) {
+		case *deploy.SameStep:
+			*known = deploy.SameStep{}
+		case *deploy.CreateStep:
+			*known = deploy.CreateStep{}
+		case *deploy.UpdateStep:
+			*known = deploy.UpdateStep{}
+		}
+	}
+	a.steps = nil
+}
+
 func (a *directActions) OnResourceStepPre(step deploy.Step) (any, error) {
+	a.mutex.Lock()
+	a.steps = append(a.steps, step)
+	a.mutex.Unlock()
 	a.events.begun(step)
 	if a.manager == nil {
 		return nil, nil
