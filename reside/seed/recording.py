@@ -69,13 +69,16 @@ def end(settings: BootstrapSettings, phase: str) -> None:
     )
 
 
-def begin(settings: BootstrapSettings, phase: str, *, anew: bool = False) -> None:
-    """Record the start of a phase; with `anew`, forget the phases of an earlier bootstrap."""
+def begin(settings: BootstrapSettings, phase: str, *, is_first: bool = False) -> None:
+    """Record the start of a phase; the first one of a bootstrap removes the phases of an earlier bootstrap."""
     start = outcome.first(settings)
 
     def change(data: dict[str, str]) -> dict[str, str]:
-        known = start if anew else {**start, **data, **{name: start[name] for name in ("release", "endpoint")}}
-        return outcome.began({**data, **known}, phase, outcome.timestamp())
+        if is_first:
+            before = {**data, **start}
+        else:
+            before = {**start, **data, "release": start["release"], "endpoint": start["endpoint"]}
+        return outcome.began(before, phase, outcome.timestamp())
 
     _run(settings.target, change, "PhaseStarted", f"phase {phase} has started")
 

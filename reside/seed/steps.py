@@ -36,7 +36,7 @@ def namespace(settings: BootstrapSettings) -> Outputs:
 
     if settings.access != "in-cluster":
         asyncio.run(create())
-    recording.begin(settings, "storage", anew=True)
+    recording.begin(settings, "storage", is_first=True)
     return {}
 
 

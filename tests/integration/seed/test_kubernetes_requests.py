@@ -149,7 +149,7 @@ async def record(target: Target) -> tuple[dict[str, str], list[tuple[str | None,
 
 async def test_the_record_tells_each_phase_and_the_error_of_one(target: Target) -> None:
     found = bootstrap_settings(target)
-    await asyncio.to_thread(recording.begin, found, "storage", anew=True)
+    await asyncio.to_thread(recording.begin, found, "storage", is_first=True)
     await asyncio.to_thread(recording.end, found, "storage")
 
     def fail() -> None:
@@ -168,7 +168,7 @@ async def test_the_record_tells_each_phase_and_the_error_of_one(target: Target) 
 
 async def test_a_record_outlives_a_sweep_and_not_a_deletion(target: Target) -> None:
     found = bootstrap_settings(target)
-    await asyncio.to_thread(recording.begin, found, "storage", anew=True)
+    await asyncio.to_thread(recording.begin, found, "storage", is_first=True)
     await asyncio.to_thread(recording.record_account, found, "co_zAlpha")
     async with connect(target) as client:
         await tear_down(client, target.namespace, "kubernetes-sentinel", 20)
