@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
-from reside.cli import config, output
+from reside.cli import config, listing, output
+from reside.cli.listing import Column, ListOptions
+from reside.cli.shared_options import with_options
 from reside.cli.vault import Vault
 from reside.jazz import Credentials
 from reside.model.errors import InvalidInput
 
-app = typer.Typer(no_args_is_help=True, help="Jazz accounts of the operator.")
+app = typer.Typer(no_args_is_help=True)
+COLUMNS = (Column("name"), Column("accountId", header="account"))
 
 
 def create_account(name: str) -> config.Account:
@@ -47,9 +50,8 @@ def create(name: Annotated[str, typer.Argument(help="Name of the new account in 
 
 
 @app.command("list")
-def list_accounts(
-    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the list.")] = output.Output.table,
-) -> None:
+@with_options(ListOptions)
+def list_accounts(*, options: ListOptions) -> None:
     """List the accounts."""
     records = [{"name": a.name, "accountId": a.account_id} for a in config.load().accounts]
-    output.listing(records, ["name", "accountId"], format_)
+    listing.show(records, COLUMNS, options, empty="no account: create one with `reside account create NAME`")

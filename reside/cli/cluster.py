@@ -21,7 +21,7 @@ from reside.seed.rendering import render
 if TYPE_CHECKING:
     from pathlib import Path
 
-app = typer.Typer(no_args_is_help=True, help="Clusters: bootstrap, describe, claim super admin, confirm deletions.")
+app = typer.Typer(no_args_is_help=True)
 app.command("prune")(pruning.prune)
 app.command("add")(joining.add)
 
@@ -112,7 +112,7 @@ def info(
     document["contexts"] = [c.name for c in configuration.contexts if c.cluster == cluster.name]
     document["accounts"] = sorted({c.account for c in configuration.contexts if c.cluster == cluster.name})
     document["current"] = configuration.current_context in document["contexts"]
-    output.record(document if format_ is output.Output.json else _flattened(document), format_)
+    output.record(_flattened(document) if format_ is output.Output.table else document, format_)
 
 
 def _flattened(document: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ async def read_report(node: Node, sentinel: AccountId, stack: str) -> StackRepor
 
 def show(row: Row, report: StackReport | None, missing: str | None, format_: output.Output) -> None:
     """Print a replica with its report; `missing` says why there is no report."""
-    if format_ is output.Output.json:
+    if format_ is not output.Output.table:
         output.record({**row, "report": None if report is None else report.document()}, format_)
     else:
         for line in head(row, report):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FOLDERS: Final = ("examples/contracts", "replicas/*", "examples/replicas", "replicas")
 """Folders whose folders are built; contracts come first."""
-app = typer.Typer(no_args_is_help=True, help="ReSide's images: build and push them.")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
@@ -55,7 +55,7 @@ def push(
     client = client_of_environment("default", repository)
     found |= dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
     places = {name: located(image, repository) for name, image in found.items()}
-    if format_ is output.Output.json:
+    if format_ is not output.Output.table:
         output.record(places, format_)
     else:
         for place in places.values():

@@ -8,10 +8,8 @@ from __future__ import annotations
 import logging
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import stamina.instrumentation
-import structlog
 import typer
 
 from reside.cli import output
@@ -21,17 +19,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 INTERRUPTED = 130
-_SUBCOMMANDS: Final = {
-    "account": "reside.cli.accounts",
-    "cluster": "reside.cli.cluster",
-    "replica": "reside.cli.replica",
-    "request": "reside.cli.requests",
-    "permission": "reside.cli.permissions",
-    "state": "reside.cli.state",
-    "user": "reside.cli.users",
-    "local": "reside.local.cli",
-    "build": "reside.cli.build",
-    "images": "reside.cli.images",
+
+
+class Part(NamedTuple):
+    """A subcommand: the module that has it, and its one-line help."""
+
+    module: str
+    help: str
+
+
+PARTS: Final = {
+    "account": Part("reside.cli.accounts", "Manage your Jazz accounts."),
+    "cluster": Part("reside.cli.cluster", "Create, add and describe clusters."),
+    "replica": Part("reside.cli.replica", "Load, describe, change and delete replicas."),
+    "request": Part("reside.cli.requests", "Create, review, approve and reject load requests."),
+    "permission": Part("reside.cli.permissions", "Grant, revoke, list and explain permissions."),
+    "state": Part("reside.cli.state", "Read and repair the state that the Sentinel keeps of stacks."),
+    "user": Part("reside.cli.users", "Manage users and sets of permissions; needs the user manager."),
+    "local": Part("reside.local.cli", "Run Kubernetes on this machine."),
+    "build": Part("reside.cli.build", "Build the image of a replica or a contract."),
+    "images": Part("reside.cli.images", "Build and push the images of ReSide."),
 }
 
 
@@ -48,21 +55,36 @@ def expected_errors() -> tuple[type[Exception], ...]:
 
 
 def command(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command with the subcommand that the arguments name, else with all; importing all takes a second."""
+    """Return the command.
+
+    Only the subcommand that the arguments name is imported. The others are listed with their help; to import all of
+    them takes a second.
+    """
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 
     @app.callback()
     def reside() -> None:
         """Run small services, called replicas, on Kubernetes."""
 
-    first = next(iter(arguments), "")
-    for name in [first] if first in _SUBCOMMANDS else _SUBCOMMANDS:
-        module = import_module(_SUBCOMMANDS[name])
-        if name == "build":
-            app.command(name)(module.build)
+    first = named_part(arguments)
+    for name, part in PARTS.items():
+        if name != first:
+            app.command(name, help=part.help)(_not_imported)
+        elif name == "build":
+            app.command(name, help=part.help)(import_module(part.module).build)
         else:
-            app.add_typer(module.app, name=name)
+            app.add_typer(import_module(part.module).app, name=name, help=part.help)
     return app
+
+
+def named_part(arguments: Sequence[str]) -> str | None:
+    """Return the subcommand that the arguments name; None if they name none, so that help or an error is printed."""
+    first = next((argument for argument in arguments if not argument.startswith("-")), None)
+    return first if first in PARTS else None
+
+
+def _not_imported() -> None:
+    """Stand for a subcommand that the arguments do not name; it never runs."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -103,14 +125,23 @@ def one_line(error: Exception) -> str:
 
 def main() -> None:
     """Run the `reside` script. Logs go to standard error, because standard output is for results."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    stamina.instrumentation.set_on_retry_hooks([])  # do not log retries: the error of the last attempt is printed
-    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # one message at the end is enough
+    if named_part(sys.argv[1:]):
+        _set_up_logs()
     tracing.enable("reside")
     code = run()
     if not tracing.disable():
         output.warn("not all spans could be sent to the address in OTEL_EXPORTER_OTLP_ENDPOINT")
     sys.exit(code)
+
+
+def _set_up_logs() -> None:
+    """Set up the libraries that log; to import them takes longer than to print the help."""
+    import stamina.instrumentation  # noqa: PLC0415
+    import structlog  # noqa: PLC0415
+
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    stamina.instrumentation.set_on_retry_hooks([])  # do not log retries: the error of the last attempt is printed
+    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # one message at the end is enough
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 240
 """Width of the output in a pipe or a file, in columns: wide enough that no cell is truncated."""
+_GAP: Final = 2
+"""Columns between two cells of a table."""
+_LAST_COLUMN: Final = 16
+"""Width under which the last column of a table is not legible."""
 
 
 def _console(*, stderr: bool) -> Console:
@@ -35,32 +39,44 @@ class Output(StrEnum):
 
     table = "table"
     json = "json"
+    yaml = "yaml"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
-    """Return a table; None becomes an empty cell."""
+    """Return a table; None becomes an empty cell. If the console has room, only the last column folds."""
     result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        result.add_column(column, overflow="fold")
-    for row in rows:
-        result.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
+    cells = [[Text("" if cell is None else printable(str(cell))) for cell in row] for row in rows]
+    firm = len(columns) - 1
+    widths = [max([len(columns[i]), *(row[i].cell_len for row in cells)]) + _GAP for i in range(firm)]
+    has_room = sum(widths) + _LAST_COLUMN <= console.width
+    for i, column in enumerate(columns):
+        result.add_column(column, overflow="fold", no_wrap=has_room and i < firm)
+    for row in cells:
+        result.add_row(*row)
     return result
 
 
-def listing(records: Sequence[dict[str, Any]], columns: Sequence[str], format_: Output) -> None:
-    """Print records: the named members as a table, or all members as a JSON array."""
-    if format_ is Output.json:
-        print_json(records)
-        return
-    console.print(table([c.upper() for c in columns], ([record.get(c) for c in columns] for record in records)))
-
-
 def record(values: dict[str, Any], format_: Output) -> None:
-    """Print one record: as a table with one row for each member, or as JSON."""
+    """Print one record: as a table with one row for each member, or as JSON or YAML."""
     if format_ is Output.json:
         print_json(values)
         return
+    if format_ is Output.yaml:
+        print_yaml(values)
+        return
     console.print(table(["", ""], values.items()))
+
+
+def print_yaml(document: Any) -> None:
+    """Print a document as YAML. What is not ASCII is escaped, as in JSON."""
+    import yaml  # noqa: PLC0415 - the help does without it
+
+    console.out(yaml.safe_dump(document, sort_keys=False, width=console.width).rstrip(), highlight=False)
+
+
+def line(text: str) -> None:
+    """Print one line for programs: it is neither folded nor marked up."""
+    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(document: Any) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reside.cli import config, output
+from reside.cli import config, listing, output
 from reside.cli.grantees import Names, parse_params, read_names, super_admin_orders
+from reside.cli.listing import Column, ListOptions
 from reside.cli.session import Session, open_session
 from reside.cli.shared_options import with_options
 from reside.model.alpha_contract import (
@@ -28,9 +29,19 @@ from reside.model.errors import InvalidInput, NotAllowed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-app = typer.Typer(no_args_is_help=True, help="Permissions: grant, revoke, list, explain, approve, reject.")
+app = typer.Typer(no_args_is_help=True)
 
-COLUMNS = ("account", "permission", "of", "params", "type", "status", "by", "at", "reason")
+COLUMNS = (
+    Column("account"),
+    Column("permission"),
+    Column("of"),
+    Column("params", wide=True),
+    Column("type", wide=True),
+    Column("status"),
+    Column("by"),
+    Column("at", short=listing.age_of_text, header="age"),
+    Column("reason"),
+)
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Replica, account of yours, or account id.")]
 ReplicaName = Annotated[str, typer.Argument(metavar="REPLICA", help="Replica that grants the permission.")]
 PermissionName = Annotated[str, typer.Argument(metavar="PERMISSION", help="Name of the permission.")]
@@ -144,7 +155,7 @@ def explain(
 ) -> None:
     """Explain why an account has a permission, or why it lacks it."""
     found = _call(EXPLAIN_PERMISSION, options, (account, replica, permission), {})
-    if format_ is output.Output.json:
+    if format_ is not output.Output.table:
         output.record(found, format_)
         return
     for line in explained(found):
@@ -174,12 +185,13 @@ def explained(found: dict[str, Any]) -> Iterable[str]:
 
 
 @app.command("list")
+@with_options(ListOptions)
 def list_permissions(
     account: Annotated[str | None, typer.Argument(help="Only of this account.")] = None,
     *,
     pending: Annotated[bool, typer.Option("--pending", help="Only those that wait for a decision.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Also those that were rejected or revoked.")] = False,
-    format_: Format = output.Output.table,
+    options: ListOptions,
     context: ContextName = None,
 ) -> None:
     """List the permissions that people have granted and that replicas have asked for."""
@@ -195,7 +207,7 @@ def list_permissions(
                 if found.status in shown
             ]
 
-    output.listing(asyncio.run(run()), COLUMNS, format_)
+    listing.show(asyncio.run(run()), COLUMNS, options, name="permission", empty="no permission was granted directly")
 
 
 @app.command("clear")

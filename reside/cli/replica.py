@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from reside.cli import config, describing, loading, managing, output, requests
+from reside.cli import config, describing, listing, loading, managing, output, requests
+from reside.cli.listing import ListOptions
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
@@ -21,11 +22,7 @@ from reside.model.alpha_contract import REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, ResideError
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Replicas: load, diff, list, describe, roll back, canary, enable, disable, place, scale, refresh, give away, "
-    "delete.",
-)
+app = typer.Typer(no_args_is_help=True)
 app.add_typer(describing.app)
 app.add_typer(managing.app)
 
@@ -179,33 +176,34 @@ def _progress(row: Row) -> str:
 
 
 @app.command("list")
+@with_options(ListOptions)
 def list_replicas(
     *,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Show changes until interrupted.")] = False,
-    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the list.")] = output.Output.table,
+    options: ListOptions,
     context: ContextName = None,
 ) -> None:
-    """List the replicas: id, name, version, status, image."""
-    asyncio.run(_watch(context, format_) if watch else _list(context, format_))
+    """List the replicas: id, name, version, status, age of the version, image."""
+    asyncio.run(_watch(context, options) if watch else _list(context, options))
 
 
-async def _list(context: str | None, format_: output.Output) -> None:
+async def _list(context: str | None, options: ListOptions) -> None:
     async with open_session(config.load(), context) as session:
         rows = await ReplicaView(session.node, session.data).rows()
-    output.listing(rows, COLUMNS, format_)
+    listing.show(rows, COLUMNS, options)
 
 
-async def _watch(context: str | None, format_: output.Output) -> None:
+async def _watch(context: str | None, options: ListOptions) -> None:
     async with open_session(config.load(), context) as session:
         changes = ReplicaView(session.node, session.data).changes()
-        if format_ is output.Output.json or not output.console.is_terminal:
+        if options.format_ is listing.Format.json:
             async for rows in changes:
-                if format_ is output.Output.json:
-                    output.console.out(json.dumps(rows), highlight=False)
-                else:
-                    output.listing(rows, COLUMNS, format_)
+                output.console.out(json.dumps(rows), highlight=False)  # one line for each change
+            return
+        if options.format_ is not listing.Format.table or not output.console.is_terminal:
+            async for rows in changes:
+                listing.show(rows, COLUMNS, options)
             return
         with Live(console=output.console, auto_refresh=False) as live:
             async for rows in changes:
-                cells = ([row.get(c) for c in COLUMNS] for row in rows)
-                live.update(output.table([c.upper() for c in COLUMNS], cells), refresh=True)
+                live.update(listing.as_table(rows, COLUMNS, wide=options.wide), refresh=True)

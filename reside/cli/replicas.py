@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from reside.cli.listing import Column, age, short_digest
 from reside.jazz import CoList, CoMap, Node, ValueNotFound
 from reside.model.alpha_contract import READ_REPLICAS, REPLICAS
 from reside.model.entities import ReplicaVersion
@@ -13,7 +14,16 @@ from reside.model.errors import NotAllowed
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-COLUMNS = ("id", "name", "version", "status", "image", "note")
+COLUMNS = (
+    Column("id"),
+    Column("name"),
+    Column("version", header="ver"),
+    Column("status"),
+    Column("since", short=age, header="age"),
+    Column("digest", short=short_digest),
+    Column("image", wide=True),
+    Column("note"),
+)
 SETTLE_S = 0.1
 """Seconds to collect changes before the list is read again."""
 
@@ -85,6 +95,7 @@ class ReplicaView:
     async def _row(self, replica: CoMap) -> Row:
         versions = [await self._map(str(entry)) for entry in await self._list(replica, "versions")]
         parsed = {v.id: v for v in (ReplicaVersion.model_validate(version.as_dict()) for version in versions)}
+        since = {version.get("id"): version.created_at for version in versions}
         number = replica.get("currentVersion")
         current = parsed.get(number) if isinstance(number, int) else None
         canary = parsed.get(replica.get("canary") or 0)
@@ -97,6 +108,8 @@ class ReplicaView:
             "class": (replica.get("info") or {}).get("class"),
             "version": number,
             "status": "deleting" if replica.get("deletion") else current.status if current else "unknown",
+            "since": since.get(number),
+            "digest": current.digest if current else None,
             "image": f"{identity}@{current.digest}" if current else identity,
             "requested": current.image if current else None,
             "identity": identity,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from reside.cli import config, differences, loading, output
+from reside.cli import config, differences, listing, loading, output
+from reside.cli.listing import Column, ListOptions
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.session import Session, open_session
@@ -31,9 +32,16 @@ if TYPE_CHECKING:
 
     from reside.jazz import CoList, CoMap
 
-app = typer.Typer(no_args_is_help=True, help="Load requests: create, list, show, diff, approve, reject.")
+app = typer.Typer(no_args_is_help=True)
 
-COLUMNS = ("id", "status", "name", "image", "reason")
+COLUMNS = (
+    Column("id"),
+    Column("status"),
+    Column("name"),
+    Column("createdAt", short=listing.age, header="age"),
+    Column("image", short=listing.short_image),
+    Column("reason"),
+)
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
 Number = Annotated[int, typer.Argument(metavar="ID", help="Id of the load request.")]
 Format = Annotated[output.Output, typer.Option("--output", "-o", help="Format of the output.")]
@@ -62,20 +70,21 @@ async def _create(context: str | None, spec: LoadRequestSpec) -> None:
 
 
 @app.command("list")
+@with_options(ListOptions)
 def list_requests(
     *,
     every: Annotated[bool, typer.Option("--all", help="Also those that are finished and kept.")] = False,
-    format_: Format = output.Output.table,
+    options: ListOptions,
     context: ContextName = None,
 ) -> None:
     """List the load requests that nobody has decided yet or that are being carried out."""
-    asyncio.run(_list(context, format_, every=every))
+    asyncio.run(_list(context, options, every=every))
 
 
-async def _list(context: str | None, format_: output.Output, *, every: bool) -> None:
+async def _list(context: str | None, options: ListOptions, *, every: bool) -> None:
     async with open_session(config.load(), context) as session:
-        rows = [_row(request) for request in await read_all(session, every=every)]
-    output.listing(rows, COLUMNS, format_)
+        rows = [_row(request) | {"createdAt": at} for request, at in await _read_dated(session, every=every)]
+    listing.show(rows, COLUMNS, options, name="id", empty="no load request is open")
 
 
 async def read_all(session: Session, *, every: bool) -> list[LoadRequest]:
@@ -84,9 +93,14 @@ async def read_all(session: Session, *, every: bool) -> list[LoadRequest]:
     Raises:
         NotAllowed: the account may not read them.
     """
+    return [request for request, _ in await _read_dated(session, every=every)]
+
+
+async def _read_dated(session: Session, *, every: bool) -> list[tuple[LoadRequest, int | None]]:
+    """Return load requests, each with the time of its creation in ms since the epoch; see `read_all`."""
     ids = await (_all_ids(session) if every else _open_ids(session))
     read = [await _read_unless_gone(session, co_id) for co_id in ids]
-    return sorted((request for request in read if request is not None), key=lambda request: request.id)
+    return sorted((found for found in read if found is not None), key=lambda found: found[0].id)
 
 
 async def _open_ids(session: Session) -> Sequence[str]:
@@ -118,9 +132,10 @@ async def _index(session: Session, member: str) -> CoMap:
         return listed
 
 
-async def _read_unless_gone(session: Session, co_id: str) -> LoadRequest | None:
+async def _read_unless_gone(session: Session, co_id: str) -> tuple[LoadRequest, int | None] | None:
     try:
-        return await _read(session, await session.node.load_map(co_id))
+        value = await session.node.load_map(co_id)
+        return await _read(session, value), value.created_at
     except ValueDeleted:  # it was deleted after the indexes were read
         return None
 
@@ -154,8 +169,8 @@ def show(number: Number, *, format_: Format = output.Output.table, context: Cont
 async def _show(context: str | None, number: int, format_: output.Output) -> None:
     async with open_session(config.load(), context) as session:
         request = await _read(session, await find(session, number))
-    if format_ is output.Output.json or request.approve_request is None:
-        output.record(request.document() if format_ is output.Output.json else _row(request), format_)
+    if format_ is not output.Output.table or request.approve_request is None:
+        output.record(_row(request) if format_ is output.Output.table else request.document(), format_)
         return
     output.console.print(loading.render_request(request))
     output.console.print(f"status: {output.printable(_status(request))}", markup=False, highlight=False)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
             """Request an action, and return its answer."""
 
 
-app = typer.Typer(no_args_is_help=True, help="What the Sentinel keeps of stacks.")
+app = typer.Typer(no_args_is_help=True)
 
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
 AutoApprove = Annotated[bool, typer.Option("--auto-approve", help="Do it without asking.")]

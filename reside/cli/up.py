@@ -22,6 +22,7 @@ from reside.build.source import registry_mirrors
 from reside.cli import cluster, config, main, output, project
 from reside.cli.build import build_folder
 from reside.cli.cluster_options import IMAGES, ClusterOptions
+from reside.cli.listing import as_table
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
 from reside.cli.replicas import COLUMNS, ReplicaView
@@ -83,7 +84,7 @@ def up(
             timing.phases.append((f"  {step}", seconds))
     with timing.phase("example replica"):
         rows = asyncio.run(load_example(name, build_example(local)))
-    output.console.print(output.table([c.upper() for c in COLUMNS], ([row.get(c) for c in COLUMNS] for row in rows)))
+    output.console.print(as_table(rows, COLUMNS))
     timing.show()
     output.errors.print(_NEXT, highlight=False)
 

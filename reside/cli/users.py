@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reside.cli import config, output
+from reside.cli import config, listing, output
 from reside.cli.grantees import Names, find_user_manager, parse_params, read_names
+from reside.cli.listing import Column, ListOptions
 from reside.cli.session import Session, open_session, replica_of
+from reside.cli.shared_options import with_options
 from reside.jazz import AccountId
 from reside.model.endpoints import rpc_path
 from reside.model.errors import InvalidInput
@@ -24,9 +26,17 @@ if TYPE_CHECKING:
 
     from reside.cli.replicas import Row
 
-app = typer.Typer(no_args_is_help=True, help="Users by name and sets of permissions; needs the user manager.")
+app = typer.Typer(no_args_is_help=True)
 
 UserName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the user.")]
+USER_COLUMNS = (
+    Column("name"),
+    Column("account", short=listing.short_id),
+    Column("sets", short=lambda sets: ", ".join(sorted(sets))),
+    Column("permissions", short=lambda apart: str(len(apart)), header="apart"),
+)
+SET_COLUMNS = (Column("name"), Column("permissions"))
+HOLDING_COLUMNS = (Column("user"), Column("permission"), Column("source"), Column("in force"))
 SetName = Annotated[str, typer.Argument(metavar="SET", help="Name of the set.")]
 Given = Annotated[
     str, typer.Argument(metavar="SET|REPLICA/PERMISSION", help='A set, or one permission: greeter/greet={"times":3}.')
@@ -92,11 +102,11 @@ def remove(name: UserName, *, context: ContextName = None) -> None:
 
 
 @app.command("list")
-def list_users(*, format_: Format = output.Output.table, context: ContextName = None) -> None:
+@with_options(ListOptions)
+def list_users(*, options: ListOptions, context: ContextName = None) -> None:
     """List users, and the sets that they have."""
     found = _run(context, lambda manager: manager.call(contract.LIST_USERS))["users"]
-    rows = [user | {"sets": ", ".join(sorted(user["sets"])), "apart": len(user["permissions"])} for user in found]
-    output.listing(found if format_ is output.Output.json else rows, ("name", "account", "sets", "apart"), format_)
+    listing.show(found, USER_COLUMNS, options, empty="no user: add one with `reside user add NAME ACCOUNT`")
 
 
 @app.command("define")
@@ -121,19 +131,20 @@ def define(
 
 
 @app.command("sets")
-def sets(*, format_: Format = output.Output.table, context: ContextName = None) -> None:
+@with_options(ListOptions)
+def sets(*, options: ListOptions, context: ContextName = None) -> None:
     """List sets, and what they contain."""
 
     async def run(manager: Manager) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = (await manager.call(contract.LIST_SETS))["sets"]
-        if format_ is output.Output.json:
+        if options.format_ is not listing.Format.table:
             return found
         return [
             {"name": each["name"], "permissions": ", ".join(_text(manager.names, p) for p in each["permissions"])}
             for each in found
         ]
 
-    output.listing(_run(context, run), ("name", "permissions"), format_)
+    listing.show(_run(context, run), SET_COLUMNS, options, empty="no set: define one with `reside user define`")
 
 
 @app.command("delete-set")
@@ -158,10 +169,11 @@ def revoke(name: UserName, given: Given, *, reason: Reason = "", context: Contex
 
 
 @app.command("permissions")
+@with_options(ListOptions)
 def permissions(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only of this user.")] = None,
     *,
-    format_: Format = output.Output.table,
+    options: ListOptions,
     context: ContextName = None,
 ) -> None:
     """List which users have which permissions, from where, and whether they are in force."""
@@ -170,7 +182,7 @@ def permissions(
         found = (await manager.call(contract.WHO_HAS, **({} if name is None else {"user": name})))["holdings"]
         return [_row(manager.names, holding) for holding in found]
 
-    output.listing(_run(context, run), ("user", "permission", "source", "in force"), format_)
+    listing.show(_run(context, run), HOLDING_COLUMNS, options, name="user", empty="no user has a permission")
 
 
 def permission_of(names: Names, text: str) -> dict[str, Any]:

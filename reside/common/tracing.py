@@ -17,13 +17,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-import structlog
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
-
-_log = structlog.get_logger(__name__)
 
 Kind = Literal["internal", "client", "server"]
 Attributes = dict[str, str | int]
@@ -121,7 +117,11 @@ def enable(service: str) -> None:
 
         _recorder = OtlpRecorder(service)
     except Exception as error:  # noqa: BLE001 - a wrong variable of OpenTelemetry must not stop a replica
-        _log.warning("traces are off: OpenTelemetry refuses its variables", kind=type(error).__name__)
+        import structlog  # noqa: PLC0415 - the command's help does without it
+
+        structlog.get_logger(__name__).warning(
+            "traces are off: OpenTelemetry refuses its variables", kind=type(error).__name__
+        )
 
 
 def disable(within_s: float = _LAST_SPANS_WITHIN_S) -> bool:

@@ -24,7 +24,7 @@ from reside.local.errors import LocalError
 from reside.local.info import ClusterInfo, read_info
 from reside.local.progress import LiveProgress
 
-app = typer.Typer(no_args_is_help=True, help="The embedded Kubernetes: upstream binaries on this machine.")
+app = typer.Typer(no_args_is_help=True)
 
 Name = Annotated[str, typer.Option("--name", help="Name of the local cluster.")]
 State = Annotated[

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from reside.cli import output
+from reside.cli import listing, output
 from reside.cli.loading import render_request
 from reside.cli.progress import Steps
 from reside.model.entities import (
@@ -68,9 +68,11 @@ def test_a_remark_is_shown_as_it_was_written(screen: StringIO) -> None:
     assert f"load: {SHOWN}" in screen.getvalue()
 
 
-def test_json_has_no_control_sequences(screen: StringIO) -> None:
+def test_what_programs_get_has_no_control_sequences(screen: StringIO) -> None:
     hostile = {"note": "\x9b2J\x7f\u202e"}
     output.record(hostile, output.Output.json)
-    output.listing([hostile], ["note"], output.Output.json)
+    output.record(hostile, output.Output.yaml)
+    for format_ in listing.Format:
+        listing.show([hostile], [listing.Column("note")], listing.ListOptions(format_), name="note")
     assert screen.getvalue().isascii()
     assert "\x7f" not in screen.getvalue()
