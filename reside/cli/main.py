@@ -1,7 +1,4 @@
-"""The `reside` command: its subcommands, and the only code that turns errors into a message and an exit code.
-
-Exit codes: 0 success, 1 refused or failed, 2 invalid usage, 130 interrupted.
-"""
+"""The `reside` command: its subcommands, and the only code that turns errors into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +15,13 @@ from reside.common import tracing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-INTERRUPTED = 130
+INTERRUPTED: Final = 130
+EXIT_CODES: Final = {
+    0: "success",
+    1: "refused or failed; standard error says why",
+    2: "invalid usage: an unknown command or option, or a missing argument",
+    INTERRUPTED: "interrupted, for example by Ctrl-C",
+}
 
 
 class Part(NamedTuple):

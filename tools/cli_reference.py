@@ -1,0 +1,114 @@
+"""Write docs/cli.md, the reference of the command line, from the code: `python tools/cli_reference.py`.
+
+A unit test fails if the page is not what this program writes.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from typer.core import TyperGroup
+from typer.main import get_command
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # a script's path does not contain the parent folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE: Final = ROOT / "docs/cli.md"
+_HEAD: Final = """\
+# Command line
+
+`python tools/cli_reference.py` writes this page from the code. `reside --help`, and `--help` after any command, shows
+the same on a terminal. [model.md](model.md#9-command-line) explains what the commands do, and the configuration file.
+
+Results go to standard output; progress, warnings and errors go to standard error. An error is one line. Colours are off
+if the output is not a terminal, or with `NO_COLOR`.
+
+| exit code | meaning |
+| --- | --- |
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    from reside.cli.main import EXIT_CODES, PARTS, command  # noqa: PLC0415 - after the path is set
+
+    lines = [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
+    for name, part in PARTS.items():
+        found = get_command(command([name])).commands[name]  # type: ignore[attr-defined] # it is a group
+        lines += ["", f"## reside {name}", "", part.help, *_commands(f"reside {name}", found)]
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _commands(path: str, found: Any) -> Iterator[str]:
+    if not isinstance(found, TyperGroup):
+        yield from _parameters(path, found)
+        return
+    for name, inner in found.commands.items():
+        yield from ("", f"### {path} {name}", "", *_text(inner.help))
+        if isinstance(inner, TyperGroup):
+            for last, leaf in inner.commands.items():
+                yield from ("", f"#### {path} {name} {last}", "", *_text(leaf.help))
+                yield from _parameters(f"{path} {name} {last}", leaf)
+        else:
+            yield from _parameters(f"{path} {name}", inner)
+
+
+def _text(text: str | None) -> list[str]:
+    return [line.strip() for line in (text or "").splitlines()]
+
+
+def _parameters(path: str, leaf: Any) -> Iterator[str]:
+    arguments = [parameter for parameter in leaf.params if parameter.param_type_name == "argument"]
+    options = [parameter for parameter in leaf.params if parameter.param_type_name == "option"]
+    usage = " ".join([path, *map(_placeholder, arguments), *(["[OPTIONS]"] if options else [])])
+    yield from ("", "```", usage, "```")
+    if leaf.params:
+        yield from ("", "| | |", "| --- | --- |")
+        for parameter in [*arguments, *options]:
+            yield (
+                "| " + " | ".join(cell.replace("|", "\\|") for cell in (_names(parameter), _meaning(parameter))) + " |"
+            )
+
+
+def _placeholder(argument: Any) -> str:
+    name = (argument.metavar or argument.name.upper()) + ("..." if argument.nargs == -1 else "")
+    return name if argument.required else f"[{name}]"
+
+
+def _names(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{_placeholder(parameter)}`"
+    value = "" if parameter.is_flag else f" {_kind(parameter)}"
+    return ", ".join(f"`{name}{value}`" for name in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _kind(parameter: Any) -> str:
+    if parameter.metavar:
+        return str(parameter.metavar)
+    annotation = parameter.type_descriptor.annotation
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return "|".join(str(member.value) for member in annotation)
+    return {"int": "NUMBER", "float": "NUMBER", "Path": "PATH"}.get(getattr(annotation, "__name__", ""), "TEXT")
+
+
+def _meaning(parameter: Any) -> str:
+    default = parameter.default
+    shown = isinstance(default, str | int | float | Enum) and not isinstance(default, bool) and default != ""
+    parts = [
+        parameter.help or "",
+        "Can be repeated." if parameter.multiple else "",
+        f"Default: `{default.value if isinstance(default, Enum) else default}`." if shown else "",
+        f"Environment: `{parameter.envvar}`." if parameter.envvar else "",
+        "Required." if parameter.required and parameter.param_type_name == "option" else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
