@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE: Final = ROOT / "docs/cli.md"
-_HEAD: Final = """\
+MODEL: Final = ROOT / "docs/model.md"
+_HEAD: Final = f"""\
 # Command line
 
 `python tools/cli_reference.py` writes this page from the code. `reside --help`, and `--help` after any command, shows
-the same on a terminal. [model.md](model.md#9-command-line) explains what the commands do, and the configuration file.
+the same on a terminal. [{MODEL.name}]({MODEL.name}#9-command-line) explains what the commands do, and the configuration file.
 
 Results go to standard output; progress, warnings and errors go to standard error. An error is one line. Colours are off
 if the output is not a terminal, or with `NO_COLOR`.
