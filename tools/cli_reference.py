@@ -25,7 +25,7 @@ _HEAD: Final = f"""\
 # Command line
 
 `python tools/cli_reference.py` writes this page from the code. `reside --help`, and `--help` after any command, shows
-the same on a terminal. [{MODEL.name}]({MODEL.name}#9-command-line) explains what the commands do, and the configuration file.
+the same on a terminal. [{MODEL.name}]({MODEL.name}#9-command-line) explains what they do, and the configuration file.
 
 Results go to standard output; progress, warnings and errors go to standard error. An error is one line. Colours are off
 if the output is not a terminal, or with `NO_COLOR`.

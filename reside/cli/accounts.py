@@ -25,14 +25,13 @@ def create_account(name: str) -> config.Account:
     """
     if not name.strip():
         raise InvalidInput("the name of an account can't be empty: choose a name")
-    current = config.load()
     credentials = Credentials.generate()
     account = config.Account(
         name=name,
         account_id=credentials.account_id,
         encrypted_agent_secret=Vault().encrypt(credentials.agent_secret),
     )
-    config.save(current.with_account(account))
+    config.change(lambda current: current.with_account(account))
     return account
 
 

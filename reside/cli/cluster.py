@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reside.cli import claim, config, joining, output, project, pruning, registry_login, shell
+from reside.cli import claim, config, contexts, joining, output, project, pruning, registry_login, shell
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, default_local
 from reside.cli.progress import Steps
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 app.command("prune")(pruning.prune)
 app.command("add")(joining.add)
+app.command("list")(contexts.list_clusters)
+app.command("use")(contexts.use)
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"
@@ -56,7 +58,7 @@ def bootstrap_cluster(
         kubeconfig=settings.kubeconfig,
         access="direct" if settings.access == "direct" else "port-forward",
     )
-    config.save(config.load().with_cluster(cluster, account))
+    config.change(lambda current: current.with_cluster(cluster, account))
     steps.report("super admin", "started")
     claimed = asyncio.run(claim.claim_if_unclaimed(config.load(), name))
     steps.report("super admin", "done" if claimed else "unchanged")
@@ -167,7 +169,7 @@ def claim_super_admin_access(
         cluster = configuration.cluster(name)
     configuration = configuration.with_cluster(cluster, chosen)
     asyncio.run(claim.claim(configuration, name, recover=recover))
-    config.save(configuration)
+    config.change(lambda current: current.with_cluster(cluster, chosen))
     output.console.print(f"account {chosen} is super admin of cluster {name}")
 
 

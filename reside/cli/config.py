@@ -1,15 +1,19 @@
 """The operator's configuration: contexts, clusters and accounts, in `config.yaml` (docs/model.md, section 9).
 
-Invariants: the file has mode 0600 and is replaced atomically, so that a reader never sees a partial file; it contains
-agent secrets only in encrypted form (`reside.cli.vault`); names are unique within their list.
+Invariants: the file has mode 0600 and is replaced atomically, so that a reader never sees a partial file; commands that
+change it at the same time wait for each other, so that no change is lost; it contains agent secrets only in encrypted
+form (`reside.cli.vault`); names are unique within their list.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -19,10 +23,15 @@ from reside.common.files import write_private
 from reside.common.validation import describe_faults
 from reside.model.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 Access = Literal["direct", "port-forward", "endpoint"]
 """By addresses of Services, by port-forward through the Kubernetes API, or by the cluster's domain alone."""
 
 _ENDPOINT: Final = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
+_LOCK_WITHIN_S: Final = 10.0
+_LOCK_PAUSE_S: Final = 0.02
 _Named = TypeVar("_Named", "Account", "Cluster", "Context")
 
 
@@ -118,6 +127,14 @@ class Config(_Entry):
             raise InvalidInput(f"account {account.name!r} exists already: choose another name")
         return self.model_copy(update={"accounts": (*self.accounts, account)})
 
+    def using(self, name: str) -> Config:
+        """Return a copy whose current context has this name.
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        return self.model_copy(update={"current_context": self.context(name).name})
+
     def with_cluster(self, cluster: Cluster, account: str) -> Config:
         """Return a copy with this cluster added or replaced, and a context of the same name as the current one."""
         self.account(account)
@@ -170,7 +187,43 @@ def load() -> Config:
         raise InvalidInput(f"{path} is not a valid ReSide configuration: {describe_faults(error, 'file')}") from None
 
 
-def save(config: Config) -> None:
+def change(edit: Callable[[Config], Config]) -> Config:
+    """Change the configuration that the file has now, and return the new one.
+
+    Args:
+        edit: returns the changed configuration; what it raises is raised, and nothing is written.
+
+    Raises:
+        InvalidInput: another command has been changing the file for ten seconds.
+    """
+    with _locked():
+        changed = edit(load())
+        _save(changed)
+    return changed
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Exclude other commands that change the file; the lock ends with its process."""
+    config_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = config_folder() / "config.lock"
+    deadline = time.monotonic() + _LOCK_WITHIN_S
+    with path.open("a") as handle:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise InvalidInput(
+                        f"another command has held {path} for {_LOCK_WITHIN_S:g} s: end it, and try again"
+                    ) from None
+                time.sleep(_LOCK_PAUSE_S)
+            else:
+                break
+        yield
+
+
+def _save(config: Config) -> None:
     """Write the configuration atomically."""
     document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
     write_private(config_path(), yaml.safe_dump(document, sort_keys=False, allow_unicode=True), make_folder=True)

@@ -50,8 +50,7 @@ def add(
     )
     if not any(entry.name == account for entry in config.load().accounts):
         create_account(account)
-    configuration = config.load().with_cluster(cluster, account)
-    config.save(configuration)
+    configuration = config.change(lambda current: current.with_cluster(cluster, account))
     output.console.print(f"cluster {name} is added; context {name} is current", markup=False)
     own = configuration.account(account).account_id
     output.console.print(f"its operators grant permissions to account {own}", soft_wrap=True, markup=False)

@@ -52,7 +52,7 @@ class Column:
 
     Args:
         name: member of the record; also the header.
-        short: what to show of the member in 80 columns; None: all of it.
+        short: what to show of the member in 80 columns, and always of a truth value; None: all of it.
         header: another header than the member's name.
         wide: whether only `--wide` shows the column.
     """
@@ -65,7 +65,9 @@ class Column:
     def cell(self, record: Record, *, wide: bool) -> Any:
         """Return what a row shows; None for nothing."""
         value = record.get(self.name)
-        return value if wide or value in (None, "") or self.short is None else self.short(value)
+        if value in (None, "") or self.short is None:
+            return value
+        return value if wide and not isinstance(value, bool) else self.short(value)
 
 
 def show(

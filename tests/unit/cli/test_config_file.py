@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,14 +31,14 @@ def test_a_missing_file_is_an_empty_configuration() -> None:
 
 def test_what_is_saved_is_loaded_again_in_a_private_file(folder: Path) -> None:
     saved = config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin")
-    config.save(saved)
+    config.change(lambda _: saved)
     assert config.load() == saved
     assert stat.S_IMODE((folder / "config.yaml").stat().st_mode) == 0o600
-    assert [path.name for path in folder.iterdir()] == ["config.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == ["config.lock", "config.yaml"]
 
 
 def test_members_have_the_names_of_the_model(folder: Path) -> None:
-    config.save(config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin"))
+    config.change(lambda current: current.with_account(ACCOUNT).with_cluster(CLUSTER, "admin"))
     text = (folder / "config.yaml").read_text()
     for member in ("currentContext", "contexts", "clusters", "accounts", "alphaReplicaId", "encryptedAgentSecret"):
         assert f"{member}:" in text
@@ -75,13 +77,38 @@ def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
 
 
 def test_a_failed_write_leaves_the_old_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config.save(config.Config().with_account(ACCOUNT))
+    config.change(lambda current: current.with_account(ACCOUNT))
 
     def broken(_descriptor: int) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr("os.fsync", broken)
     with pytest.raises(OSError, match="disk full"):
-        config.save(config.Config())
+        config.change(lambda _: config.Config())
     assert config.load().accounts == (ACCOUNT,)
-    assert [path.name for path in folder.iterdir()] == ["config.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == ["config.lock", "config.yaml"]
+
+
+def test_no_change_is_lost_among_commands_that_run_at_the_same_time() -> None:
+    accounts = [ACCOUNT.model_copy(update={"name": f"account-{number}"}) for number in range(24)]
+    with ThreadPoolExecutor(12) as threads:
+        list(threads.map(lambda account: config.change(lambda now: now.with_account(account)), accounts))
+    assert {account.name for account in config.load().accounts} == {account.name for account in accounts}
+
+
+def test_a_command_that_holds_the_file_for_too_long_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "_LOCK_WITHIN_S", 0.05)
+    folder.mkdir()
+    with (folder / "config.lock").open("a") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with pytest.raises(InvalidInput, match=r"config.lock for 0.05 s: end it"):
+            config.change(lambda current: current.with_account(ACCOUNT))
+    assert config.change(lambda current: current.with_account(ACCOUNT)).accounts == (ACCOUNT,)
+
+
+def test_the_used_context_is_one_that_exists() -> None:
+    other = CLUSTER.model_copy(update={"name": "other"})
+    both = config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin").with_cluster(other, "admin")
+    assert both.using("local").context().cluster == "local"
+    with pytest.raises(InvalidInput, match=r"context 'third' .*known: local, other"):
+        both.using("third")

@@ -71,7 +71,7 @@ def test_the_second_account_of_a_name_is_refused(capsys: pytest.CaptureFixture[s
 def test_a_claim_elsewhere_must_name_its_cluster(elsewhere: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     known = config.Cluster(name="here", namespace="reside", alpha_replica_id="co_zAlpha")
     assert main.run(["account", "create", "admin"]) == 0
-    config.save(config.load().with_cluster(known, "admin"))
+    config.change(lambda current: current.with_cluster(known, "admin"))
     assert main.run(["cluster", "claim-super-admin-access", *elsewhere]) == 1
     assert "--cluster is missing" in capsys.readouterr().err
     assert [*config.load().clusters] == [known]
@@ -97,3 +97,20 @@ def test_every_command_of_the_specification_exists(capsys: pytest.CaptureFixture
     ):
         assert main.run([*arguments, "--help"]) == 0
     capsys.readouterr()
+
+
+def test_clusters_are_listed_and_another_one_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["cluster", "list"]) == 0
+    assert "no cluster: create one" in capsys.readouterr().err
+    assert main.run(["account", "create", "admin"]) == 0
+    for name in ("here", "there"):
+        known = config.Cluster(name=name, namespace="reside", alpha_replica_id="co_zAlpha")
+        config.change(lambda current, known=known: current.with_cluster(known, "admin"))  # type: ignore[misc]
+    assert main.run(["cluster", "use", "here"]) == 0
+    assert main.run(["cluster", "use", "nowhere"]) == 1
+    capsys.readouterr()
+    assert main.run(["cluster", "list"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1:] == [["*", "here", "admin", "port-forward", "reside"], ["there", "admin", "port-forward", "reside"]]
+    assert main.run(["cluster", "list", "--output", "name"]) == 0
+    assert capsys.readouterr().out == "here\nthere\n"
