@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PYTHON: Final = "3.11"  # of Debian 12
 VENV: Final = "files/opt/reside/.venv"
+_API_GROUPS: Final = ("apps", "core", "meta", "rbac")
+"""What the bootstrap uses of pulumi-kubernetes, which has 54 MB of modules in all."""
 _GLIBC: Final = "manylinux_2_28"  # Debian 12 has 2.36; wheels for 2.28 run there
 
 
@@ -38,7 +40,7 @@ class Dependencies:
 
     def key(self) -> str:
         """Return a hash of the locked requirements, the interpreter's path and the platform."""
-        return digest(self._requirements, self._interpreter, PYTHON, _GLIBC, str(compiles()))
+        return digest(self._requirements, self._interpreter, PYTHON, _GLIBC, str(compiles()), *_API_GROUPS)
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
         """Add the virtual environment and an empty home."""
@@ -59,6 +61,9 @@ class Dependencies:
         _uv([*arguments, *target, "--link-mode", "copy", "--requirements", str(listing)], self._checkout)
         listing.unlink()
         shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that refer to this machine's interpreter
+        for group in (folder / "pulumi_kubernetes").iterdir():
+            if group.is_dir() and group.name not in _API_GROUPS:
+                shutil.rmtree(group)
         compile_all(folder, f"/opt/reside/.venv/lib/python{PYTHON}/site-packages")
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
+from pulumi_kubernetes import Provider
+from pulumi_kubernetes.apps.v1 import StatefulSet
+from pulumi_kubernetes.core.v1 import PersistentVolumeClaim, Service, ServiceAccount
+from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
 
-from reside.model.applied import APPLY_ANNOTATIONS, token
+from reside.model.applied import APPLY_ANNOTATIONS
 from reside.model.constants import PROVIDER_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from reside.seed.settings import BootstrapSettings
 
@@ -18,22 +22,30 @@ HANDED_OVER = ["metadata.labels", "spec", "rules", "roleRef", "subjects"]
 """Ignored by `pulumi up`, because the Sentinel's stack `platform` defines them after the hand-over."""
 
 
+KINDS: Final[dict[str, Callable[..., pulumi.CustomResource]]] = {
+    "PersistentVolumeClaim": PersistentVolumeClaim,
+    "Role": Role,
+    "RoleBinding": RoleBinding,
+    "Service": Service,
+    "ServiceAccount": ServiceAccount,
+    "StatefulSet": StatefulSet,
+}
+"""The kinds that the bootstrap declares; `reside.seed.platform` defines the objects."""
+_ARGUMENTS: Final = {"apiVersion": "api_version", "roleRef": "role_ref"}
+
+
 class Cluster:
     """The Kubernetes provider of one cluster, and the objects declared with it."""
 
     def __init__(self, settings: BootstrapSettings) -> None:
-        config = {
-            "kubeconfig": settings.kubeconfig,
-            "context": settings.kube_context,
-            "namespace": settings.namespace,
-            "enableConfigMapMutable": "true",
-            "enableSecretMutable": "true",
-        }
-        self.provider = pulumi.ProviderResource(
-            "kubernetes",
+        self.provider = Provider(
             "cluster",
-            {key: value for key, value in config.items() if value is not None},
-            pulumi.ResourceOptions(version=PROVIDER_VERSION),
+            kubeconfig=settings.kubeconfig,
+            context=settings.kube_context,
+            namespace=settings.namespace,
+            enable_config_map_mutable=True,
+            enable_secret_mutable=True,
+            opts=pulumi.ResourceOptions(version=PROVIDER_VERSION),
         )
 
     def object(
@@ -42,12 +54,11 @@ class Cluster:
         parent: pulumi.Resource,
         depends_on: Sequence[pulumi.Resource] = (),
     ) -> pulumi.CustomResource:
-        """Declare a Kubernetes object as a resource."""
-        return pulumi.CustomResource(
-            token(definition),
+        """Declare a Kubernetes object as a resource of its type."""
+        return KINDS[definition["kind"]](
             f"{definition['kind']}-{definition['metadata']['name']}".lower(),
-            annotated(definition),
-            pulumi.ResourceOptions(
+            **{_ARGUMENTS.get(member, member): value for member, value in annotated(definition).items()},
+            opts=pulumi.ResourceOptions(
                 parent=parent,
                 provider=self.provider,
                 depends_on=list(depends_on),
