@@ -61,7 +61,7 @@ class Unit:
         together: whether all of its binaries are taken from one folder of PATH, or none.
         folder: its folder in the checkout; None: `tools/` and its name.
         after: units to build first; its go.mod requires the same versions, so it uses their compiled packages.
-        patches: module → a folder in the unit's folder whose files replace those of the module (`patches.py`).
+        patches: module → a folder in the unit's folder with what is changed in the module (`patches.py`).
         optional: whether it is built only if it is asked for, because few targets need it.
         cost: approximate processor time in seconds of building it after those, on one machine with two cores.
         compiled: approximate number of packages that this compiles.
@@ -150,6 +150,8 @@ UNITS = (
     Unit(
         "pulumi-kubernetes",
         {"pulumi-resource-kubernetes": "."},
+        # The release sends three requests for each update
+        patches={"github.com/pulumi/pulumi-kubernetes/provider/v4": "patches/provider"},
         after=frozenset({"kubernetes"}),
         cost=120,
         compiled=448,

@@ -18,7 +18,7 @@ import (
 // is impossible, and the engine then deletes the resource and what it contains. Any other resource is updated instead: if
 // the update is impossible, the provider refuses it, and nothing is lost.
 //
-// They create a resource with its preconditions.
+// They create a resource with its preconditions, and update an object with its uid.
 func (d *declaration) steady(base engine.HostFactory) engine.HostFactory {
 	return func(ctx context.Context, sink, status diag.Sink, debug plugin.DebugContext) (plugin.Host, error) {
 		inner, err := base(ctx, sink, status, debug)
@@ -80,6 +80,27 @@ func (p *steadyProvider) Create(ctx context.Context, request plugin.CreateReques
 		request.Properties = merged(request.Properties, resource.NewPropertyMapFromMap(declared.Creating))
 	}
 	return p.Provider.Create(ctx, request)
+}
+
+// Update names the object that is to be updated by its uid, with which our build of the provider needs one request
+// (tools/pulumi-kubernetes/patches/provider/pkg/await/at_once.go). The uid reaches no state.
+func (p *steadyProvider) Update(ctx context.Context, request plugin.UpdateRequest) (plugin.UpdateResponse, error) {
+	if uid, known := uidOf(request); known {
+		request.NewInputs = merged(request.NewInputs, resource.PropertyMap{
+			"metadata": resource.NewProperty(resource.PropertyMap{"uid": uid}),
+		})
+	}
+	return p.Provider.Update(ctx, request)
+}
+
+// uidOf returns the uid of the object that is to be updated; false: it is none, or none that has one.
+func uidOf(request plugin.UpdateRequest) (resource.PropertyValue, bool) {
+	before, after := request.OldOutputs["metadata"], request.NewInputs["metadata"]
+	if request.Preview || request.URN.Type().Package() != "kubernetes" || !before.IsObject() || !after.IsObject() {
+		return resource.PropertyValue{}, false
+	}
+	uid := before.ObjectValue()["uid"]
+	return uid, uid.IsString()
 }
 
 // replaces reports whether the resource may be replaced. One that is not in the program is deleted anyway.

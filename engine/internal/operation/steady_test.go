@@ -27,6 +27,11 @@ func (a asking) Diff(context.Context, plugin.DiffRequest) (plugin.DiffResponse, 
 	return a.response, a.err
 }
 
+// Update returns the inputs as outputs.
+func (a asking) Update(_ context.Context, request plugin.UpdateRequest) (plugin.UpdateResponse, error) {
+	return plugin.UpdateResponse{Properties: request.NewInputs}, nil
+}
+
 func replacement() plugin.DiffResponse {
 	return plugin.DiffResult{
 		Changes: plugin.DiffSome, ReplaceKeys: []resource.PropertyKey{"spec"}, DeleteBeforeReplace: true,
@@ -134,5 +139,34 @@ func TestThePreviewOfAReplacementDoesNotCreateBesideTheOldOne(t *testing.T) {
 	}
 	if create(false) == nil {
 		t.Error("expected the provider to create it")
+	}
+}
+
+func TestAnObjectIsUpdatedByItsUid(t *testing.T) {
+	named := func(metadata map[string]any) resource.PropertyMap {
+		return resource.NewPropertyMapFromMap(map[string]any{"metadata": metadata})
+	}
+	known := named(map[string]any{"name": "web", "uid": "u"})
+	asked := plugin.UpdateRequest{URN: webURN, OldOutputs: known, NewInputs: named(map[string]any{"name": "web"})}
+	preview, other, unknown := asked, asked, asked
+	preview.Preview = true
+	other.URN = "urn:pulumi:demo::reside::random:index/randomId:RandomId::web"
+	unknown.OldOutputs = named(map[string]any{"name": "web"})
+	hidden := asked
+	hidden.NewInputs = resource.PropertyMap{"metadata": resource.MakeSecret(asked.NewInputs["metadata"])}
+	for name, each := range map[string]struct {
+		request  plugin.UpdateRequest
+		expected resource.PropertyMap
+	}{
+		"known": {asked, known}, "preview": {preview, preview.NewInputs}, "other": {other, other.NewInputs},
+		"unknown": {unknown, unknown.NewInputs}, "hidden": {hidden, hidden.NewInputs},
+	} {
+		response, err := newSteadyProvider(asking{}, &declaration{}).Update(context.Background(), each.request)
+		if err != nil || !response.Properties.DeepEquals(each.expected) {
+			t.Errorf("%s: expected %v, got %v, %v", name, each.expected, response.Properties, err)
+		}
+	}
+	if asked.NewInputs["metadata"].ObjectValue().HasValue("uid") {
+		t.Error("the inputs have changed")
 	}
 }

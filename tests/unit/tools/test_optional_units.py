@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.builder import __main__ as command
-from tools.builder import patches
+from tools.builder import golang, patches
 from tools.builder.run import Run
 from tools.builder.units import UNITS, Unit
 
@@ -53,6 +53,33 @@ def test_a_unit_uses_a_copy_of_a_module_with_its_own_files(tmp_path: Path, monke
     command_line = ["go", "run", *patches.flags(unit, root), "."]
     done = subprocess.run(command_line, cwd=module, capture_output=True, text=True, check=True)
     assert done.stderr == "slim"
+
+
+def patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: str) -> str:
+    """Return the file of a module with these edits."""
+    original, module, root = tmp_path / "original", tmp_path / "unit", tmp_path / "cache"
+    for folder in (original, module / "patch", root):
+        folder.mkdir(parents=True)
+    (original / "words.go").write_text("package words\n\nconst Text = 1\n\nconst Other = 1\n")
+    (module / "patch/words.go.edits").write_text(edits)
+    (module / "go.mod").write_text("module unit\n")
+    (module / "go.sum").write_text("")
+    monkeypatch.setattr(patches, "module_folder", lambda _module, _name: original)
+    patches.prepare(Unit("unit", {"unit": "."}, patches={MODULE: "patch"}), module, root)
+    return next(root.rglob("words.go")).read_text()
+
+
+def test_edits_change_lines_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edits = "<<<<<<<\nconst Text = 1\n=======\nconst Text = 2\n>>>>>>>\n<<<<<<<\nconst Other = 1\n=======\n>>>>>>>\n"
+    assert patched(tmp_path, monkeypatch, edits) == "package words\n\nconst Text = 2\n\n"
+
+
+@pytest.mark.parametrize(("lines", "times"), [("const Missing = 1\n", 0), (" = 1\n", 2)])
+def test_edits_of_other_lines_fail_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, times: int
+) -> None:
+    with pytest.raises(golang.BuildError, match=f"{times} times"):
+        patched(tmp_path, monkeypatch, f"<<<<<<<\n{lines}=======\n>>>>>>>\n")
 
 
 def test_a_unit_without_patches_has_no_flags(tmp_path: Path) -> None:
