@@ -18,7 +18,8 @@ import (
 // is impossible, and the engine then deletes the resource and what it contains. Any other resource is updated instead: if
 // the update is impossible, the provider refuses it, and nothing is lost.
 //
-// They create a resource with its preconditions, and update an object with its uid.
+// They create a resource with its preconditions, and update an object with its uid. They answer themselves what follows
+// from a request.
 func (d *declaration) steady(base engine.HostFactory) engine.HostFactory {
 	return func(ctx context.Context, sink, status diag.Sink, debug plugin.DebugContext) (plugin.Host, error) {
 		inner, err := base(ctx, sink, status, debug)
@@ -53,7 +54,18 @@ func newSteadyProvider(inner plugin.Provider, program *declaration) *steadyProvi
 	return &steadyProvider{Provider: inner, program: program, replaced: map[resource.URN]bool{}}
 }
 
+// Check answers what follows from the request itself, see unchanged.go.
+func (p *steadyProvider) Check(ctx context.Context, request plugin.CheckRequest) (plugin.CheckResponse, error) {
+	if isChecked(request) {
+		return plugin.CheckResponse{Properties: request.News}, nil
+	}
+	return p.Provider.Check(ctx, request)
+}
+
 func (p *steadyProvider) Diff(ctx context.Context, request plugin.DiffRequest) (plugin.DiffResponse, error) {
+	if isUnchanged(request) {
+		return plugin.DiffResponse{Changes: plugin.DiffNone}, nil
+	}
 	response, err := p.Provider.Diff(ctx, request)
 	if err != nil || !response.Replace() {
 		return response, err

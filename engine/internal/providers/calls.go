@@ -66,6 +66,7 @@ func (l *Lease) enter(asked *process) error {
 		return errCancelled
 	}
 	how.calls++
+	asked.asked++
 	return nil
 }
 

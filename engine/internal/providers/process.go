@@ -49,6 +49,7 @@ type process struct {
 	config     configKey // its configuration, also while it is being configured; empty for an unconfigured one
 	users      map[*Lease]*use
 	operations int       // number of operations that have used it
+	asked      int64     // number of calls that it got
 	idleSince  time.Time // when its last user left; invalid while it has users
 	retired    string    // why it gets no new leases; empty if it is not retired
 	startedAt  time.Time

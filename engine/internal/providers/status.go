@@ -13,6 +13,7 @@ type ProviderStatus struct {
 	RSS        int64  `json:"rss"` // bytes
 	Operations int    `json:"operations"`
 	Users      int    `json:"users"`
+	Asked      int64  `json:"asked"`    // calls that it got
 	Answered   int64  `json:"answered"` // calls that were answered without it, see [answers]
 	State      string `json:"state"`    // starting, spare, ready or retiring
 }
@@ -25,7 +26,7 @@ func (p *Pool) Status() []ProviderStatus {
 	for _, each := range p.all() {
 		state := ProviderStatus{
 			Name: each.spec.descriptor.Name, Operations: each.operations, Users: len(each.users), State: each.state(),
-			Answered: each.answers.answered.Load(),
+			Asked: each.asked, Answered: each.answers.answered.Load(),
 		}
 		if each.running != nil {
 			state.PID, state.RSS = each.running.pid, p.memory(each.running.pid)
