@@ -14,7 +14,7 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 $(CACHE)/uv/bin/uv:
-	python3 -m venv $(CACHE)/uv && $(CACHE)/uv/bin/pip install --quiet uv==0.13.9
+	python3 -m venv $(CACHE)/uv && $(CACHE)/uv/bin/pip install --quiet --require-hashes --only-binary :all: -r tools/uv.txt
 
 .venv/.synced: pyproject.toml uv.lock | $(UV)
 	$(UV) sync --frozen --quiet && touch $@

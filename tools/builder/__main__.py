@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from tools.builder import cache, debian, onpath
+from tools.builder import cache, debian, fetch, onpath
 from tools.builder.golang import BuildError
 from tools.builder.run import Run
 from tools.builder.units import UNITS
@@ -18,8 +18,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Build what is missing; return the exit code."""
     options = _parse(arguments)
     root = cache.default_root()
-    run = Run(CHECKOUT, root)
     try:
+        run = Run(CHECKOUT, root, fetch.Fetcher(fetch.setting()))
         with cache.locked(root, lambda: print("Another build is running: waiting for it.", file=sys.stderr)):
             cache.sweep_drafts(root)
             packages = debian.missing() if options.only in (None, debian.NAME) else []
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
             if packages and not root_user:
                 command = debian.install_command(packages)
                 raise BuildError(f"Only root can install Debian packages: run `{command}`")  # noqa: TRY301
-    except (BuildError, FileExistsError) as error:
+    except (BuildError, FileExistsError, fetch.FetchError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -65,8 +65,8 @@ def _link(run: Run, root: Path) -> Path:
         found = onpath.usable(unit, root)
         rest = [name for name in unit.binaries if name not in found]
         binaries.update(found)
-        entry = run.entry(unit) if rest else None
-        if entry is not None and entry.fault(rest) is None:
+        entry = run.found(unit, rest) if rest else None
+        if entry is not None:
             binaries.update({name: entry.bin / name for name in rest})
             used.append(entry.folder)
     folder = cache.write_set(root, binaries)

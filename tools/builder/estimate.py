@@ -55,6 +55,11 @@ class Estimate:
             self._done += self._left.pop(unit, 0.0)
             self._packages.pop(unit, None)
 
+    def dropped(self, unit: str) -> None:
+        """Note that a unit need not be built."""
+        with self._lock:
+            self._left.pop(unit, None)
+
     def packages_left(self, unit: str) -> int:
         """Return how many packages of a unit are not compiled yet."""
         with self._lock:

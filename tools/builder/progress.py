@@ -15,6 +15,19 @@ _MINUTE = 60
 
 
 @dataclass
+class Outcome:
+    """How an item ended.
+
+    Args:
+        result: one or two words.
+        reason: words that follow them.
+    """
+
+    result: str = "built"
+    reason: str = ""
+
+
+@dataclass
 class Progress:
     """The progress lines that one run prints. They go to stderr, because stdout is for results.
 
@@ -30,20 +43,20 @@ class Progress:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def item(self, name: str, reason: str) -> Iterator[None]:
-        """Show one item while it is being built; several threads may call this."""
+    def item(self, name: str, reason: str) -> Iterator[Outcome]:
+        """Show one item while it is being built or fetched; several threads may call this."""
         began = time.monotonic()
         self._line(f"{name:<{_NAME_WIDTH}} {reason}", final=True)
-        result = "failed"
+        outcome, result = Outcome(), "failed"
         try:
             with self.doing(name, reason):
-                yield
-            result = "built"
+                yield outcome
+            result = outcome.result
         finally:
             seconds = time.monotonic() - began
             with self._lock:
                 self.times.append((name, result, seconds))
-            self._line(f"{name:<{_NAME_WIDTH}} {result}, {seconds:.0f} s", final=True)
+            self._line(f"{name:<{_NAME_WIDTH}} {result}{outcome.reason}, {seconds:.0f} s", final=True)
 
     @contextmanager
     def doing(self, name: str, words: str) -> Iterator[None]:
@@ -71,6 +84,10 @@ class Progress:
         """Set the text for an item in the line about all items."""
         with self._lock:
             self._words[name] = words
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        self._line(text, final=True)
 
     def skip(self, name: str, why: str) -> None:
         """Note an item that need not be built."""

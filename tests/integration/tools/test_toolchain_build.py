@@ -4,11 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[3]
+PROGRAM = b"#!/bin/sh\n"
+MEMBERS = {"pause": "bin/pause"}
 
 
 def copy_modules(target: Path) -> Path:
@@ -26,7 +30,7 @@ def checkout(tmp_path: Path) -> Path:
 def start(checkout: Path, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, checkout / "tools/build.py", "--only", "pause", *arguments],
-        env={**os.environ, "RESIDE_CACHE": str(checkout.parent / "cache")},
+        env={"RESIDE_FETCH": "0", **os.environ, "RESIDE_CACHE": str(checkout.parent / "cache")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -107,3 +111,37 @@ def test_without_go_the_error_says_what_to_install(checkout: Path, tmp_path: Pat
     )
     assert done.returncode == 1
     assert "Go 1.26 or newer is needed" in done.stderr
+
+
+def serve_pause(checkout: Path, content: bytes) -> "subprocess.Popen[bytes]":
+    """Pin an archive of the unit pause in the checkout, and serve this content in its place."""
+    folder = checkout.parent / "served/vendor.example"
+    folder.mkdir(parents=True)
+    (checkout.parent / "pause").write_bytes(PROGRAM)
+    with tarfile.open(checkout.parent / "pause.tgz", "w:gz") as tar:
+        tar.add(checkout.parent / "pause", "bin/pause")
+    archive = (checkout.parent / "pause.tgz").read_bytes()
+    (folder / "pause.tgz").write_bytes(content or archive)
+    pin = f'Download("https://vendor.example/pause.tgz", "sha256", "{sha256(archive).hexdigest()}", {MEMBERS})'
+    source = checkout / "tools/builder/downloads.py"
+    source.write_text(source.read_text() + f'\nDOWNLOADS = {{("pause", f"Linux {{os.uname().machine}}"): {pin}}}\n')
+    command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "-d", str(folder.parent)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(("content", "fetched"), [(b"", True), (b"damaged", False)], ids=["right", "wrong checksum"])
+def test_an_official_binary_is_fetched_or_else_built(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, fetched: bool
+) -> None:
+    with serve_pause(checkout, content) as server:
+        assert server.stdout is not None
+        said = server.stdout.readline().decode()
+        monkeypatch.setenv("RESIDE_FETCH", f"http://127.0.0.1:{said.split()[5]}")
+        shown = build(checkout)
+        server.terminate()
+    binary = (checkout / ".tools/bin/pause").resolve()
+    assert (binary.read_bytes() == PROGRAM) is fetched
+    assert ("pause                    fetched" in shown) is fetched
+    assert ("building (not built yet)" in shown) is not fetched
+    assert ("its sha256 is not the one that is pinned): it is built from source" in shown) is not fetched
+    assert "fetching" not in build(checkout), "the cache has it now"
