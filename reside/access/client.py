@@ -14,6 +14,8 @@ import lightkube
 import yaml
 from lightkube.core.exceptions import ApiError, ConfigError
 
+from reside.access.cures import with_cure
+from reside.access.expiry import why_unauthorized, why_unreachable
 from reside.model.constants import FIELD_MANAGER
 from reside.model.errors import InvalidInput, NotReady, ResideError
 
@@ -28,7 +30,7 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
     """Open a client of the target's Kubernetes API, bound to its namespace.
 
     Raises:
-        InvalidInput: the kubeconfig or its context can't be used.
+        InvalidInput: the kubeconfig or its context can't be used, or its user is not accepted.
         ResideError: the API server refused a request.
         NotReady: the API server can't be reached, or a proxy responded in its place.
     """
@@ -38,9 +40,11 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
     try:
         yield client
     except ApiError as error:
-        raise ResideError(f"Kubernetes at {server} refused: {error.status.message or error}") from None
+        if error.status.code == HTTPStatus.UNAUTHORIZED:
+            raise InvalidInput(f"Kubernetes at {server}: {why_unauthorized(cluster)}") from None
+        raise ResideError(with_cure(f"Kubernetes at {server} refused: {error.status.message or error}")) from None
     except httpx2.HTTPError as error:  # also HTTPStatusError: a response that is not a Status, such as a proxy's page
-        raise NotReady(f"Kubernetes at {server} can't be reached: {error or type(error).__name__}") from None
+        raise NotReady(f"Kubernetes at {server} can't be reached: {why_unreachable(error)}") from None
     finally:
         await client.close()
 

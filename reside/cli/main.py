@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
+from reside.access.cures import with_cure
 from reside.cli import output
 from reside.common import tracing
 
@@ -122,7 +123,7 @@ def name_of(app: typer.Typer, arguments: Sequence[str]) -> str:
 def one_line(error: Exception) -> str:
     """Return an error as one sentence."""
     if isinstance(error, OSError):
-        return f"{error.filename or 'the network'}: {error.strerror or error}"
+        return with_cure(f"{error.filename or 'the network'}: {error.strerror or error}")
     return str(error)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reside.access.client import connect
+from reside.access.cures import with_cure
 from reside.access.objects import cluster_uid
 from reside.cli import crash, scratch, vault
 from reside.cli.config import config_folder
@@ -161,7 +162,7 @@ def reason(text: str) -> str:
     """Return why the engine failed: the messages of the error lines in its output, without duplicates."""
     found = [match.group(1).strip() for line in text.splitlines() if (match := _ERROR_LINE.search(line))]
     specific = [message for message in dict.fromkeys(found) if message not in _GENERIC_ERRORS]
-    return "; ".join(specific) or " ".join(text.split()[-40:])
+    return with_cure("; ".join(specific) or " ".join(text.split()[-40:]))
 
 
 def _event_handler(report: Callable[[str, str], None]) -> Callable[[EngineEvent], None]:

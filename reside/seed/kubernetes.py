@@ -18,6 +18,8 @@ from reside.access.objects import read_secret
 from reside.access.waiting import until
 from reside.common.polling import Missing
 from reside.model.constants import REPLICA_LABEL
+from reside.model.errors import NotAllowed
+from reside.seed.blocked import Blocked, is_lasting, refused_deployment, refused_pods, unbound_claim
 from reside.seed.pod_problems import pod_problems
 
 if TYPE_CHECKING:
@@ -42,14 +44,30 @@ async def ensure_secret(client: lightkube.AsyncClient, definition: dict[str, Any
 async def ensure_namespace(client: lightkube.AsyncClient, name: str) -> None:
     """Create a namespace unless it exists.
 
-    A user who must not create namespaces uses one that an administrator created. If it does not exist, the next step
-    fails with the reason.
+    A user who must not create namespaces uses one that an administrator created.
+
+    Raises:
+        NotAllowed: it does not exist, and this user must not create it.
     """
     try:
         await client.create(Namespace(metadata=ObjectMeta(name=name)))
     except ApiError as error:
         if error.status.code not in (HTTPStatus.CONFLICT, HTTPStatus.FORBIDDEN):
             raise
+        if error.status.code == HTTPStatus.FORBIDDEN and await _is_absent(client, name):
+            raise NotAllowed(
+                f"namespace {name} does not exist, and this user of Kubernetes may not create it: ask an administrator "
+                f"for `kubectl create namespace {name}`"
+            ) from None
+
+
+async def _is_absent(client: lightkube.AsyncClient, name: str) -> bool:
+    """Return whether a namespace is known to be absent; a user who may not read it does not know."""
+    try:
+        await client.get(Namespace, name)
+    except ApiError as error:
+        return is_missing(error)
+    return False
 
 
 async def delete_secrets(client: lightkube.AsyncClient, names: tuple[str, ...]) -> None:
@@ -75,9 +93,15 @@ async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadli
         desired = (found.spec.replicas if found.spec else None) or 1
         ready = (found.status.readyReplicas if found.status else None) or 0
         if ready < desired:
+            exist = (found.status.replicas if found.status else None) or 0
+            refusal = await refused_pods(client, name) if exist < desired else None
+            lasting = refusal if refusal is not None and await is_lasting(client, refusal) else None
+            blocked.check(lasting or await unbound_claim(client, name))
             labels = (found.spec.selector.matchLabels if found.spec else None) or {}
-            raise Missing(f"{ready} of {desired} pods are ready{await pod_problems(client, labels)}")
+            why = f" ({refusal})" if refusal else await pod_problems(client, labels)
+            raise Missing(f"{ready} of {desired} pods are ready{why}")
 
+    blocked = Blocked(name, deadline)
     await until(check, f"readiness of {name}", deadline)
 
 
@@ -86,8 +110,10 @@ async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: f
 
     async def check() -> None:
         if not await has_ready_pod(client, name):
+            blocked.check(await refused_deployment(client, name))
             raise Missing(f"no pod of {name} is ready{await pod_problems(client, {REPLICA_LABEL: name})}")
 
+    blocked = Blocked(name, deadline)
     await until(check, f"a ready pod of {name}", deadline)
 
 

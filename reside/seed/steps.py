@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reside.access.client import connect
 from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SENTINEL_NAME
-from reside.seed import logs, platform, recording
+from reside.seed import logs, platform, preflight, recording
 from reside.seed.kubernetes import (
     delete_secrets,
     ensure_namespace,
@@ -28,15 +28,26 @@ Outputs = dict[str, Any]
 
 
 def namespace(settings: BootstrapSettings) -> Outputs:
-    """Create the namespace unless it exists; a pod's own namespace exists. Record the start of the bootstrap."""
+    """Create the namespace unless it exists; a pod's own namespace exists. Record the start, and check the cluster.
+
+    Raises:
+        ResideError: the cluster lacks something that the bootstrap needs.
+    """
 
     async def create() -> None:
         async with connect(settings.target) as client:
-            await ensure_namespace(client, settings.namespace)
+            if settings.access != "in-cluster":
+                await ensure_namespace(client, settings.namespace)
+            await preflight.check_rights(client, settings)
 
-    if settings.access != "in-cluster":
-        asyncio.run(create())
+    async def check() -> None:
+        async with connect(settings.target) as client:
+            await preflight.check(client, settings)
+
+    asyncio.run(create())
     recording.begin(settings, "storage", is_first=True)
+    with recording.begun(settings, "storage"):
+        asyncio.run(check())
     return {}
 
 
@@ -93,11 +104,17 @@ def load(settings: BootstrapSettings) -> Outputs:
     """Load seed, Sentinel and Alpha; wait for the pods of the Sentinel and Alpha, which then become leaders."""
     seed, sentinel, alpha = settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha
     with recording.recorded(settings, "load"):
+        asyncio.run(_check_ingress(settings))
         if asyncio.run(_is_alpha_ready(settings)):
             _load_by_cluster(settings, [seed, alpha, sentinel])  # who reads reports first, then who writes them
         else:
             _load_by_seed(settings, [seed, sentinel, alpha])
     return {}
+
+
+async def _check_ingress(settings: BootstrapSettings) -> None:
+    async with connect(settings.target) as client:
+        await preflight.check_ingress(client, settings)
 
 
 def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.eventually import eventually_sync
 
-from reside.cli.project import backend_url
+from reside.cli.project import backend_url, reason
 from reside.seed import settings
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).parents[3]
 PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
 PROVIDERS = ("pulumi-resource-kubernetes", "pulumi.dynamic")
+STORAGE_CLASS = "program"
 DIGEST = "sha256:" + "e" * 64
 
 
@@ -50,6 +52,7 @@ class Program:
                 "kube_context": cluster.context,
                 "access": "direct",
                 "deadline": 2,
+                "storage_class": STORAGE_CLASS,
                 "images": {
                     name: f"registry.reside.internal/reside/{name}@{DIGEST}"
                     for name in ("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd")
@@ -67,12 +70,12 @@ class Program:
         }
         self.pulumi("stack", "init", "test")
 
-    def pulumi(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def pulumi(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the engine."""
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=self.project,
-            env=self.environment,
+            env={**self.environment, **environment},
             capture_output=True,
             text=True,
             check=False,
@@ -93,6 +96,10 @@ class Program:
 
 @pytest.fixture(scope="module")
 def program(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    storage = {"metadata": {"name": STORAGE_CLASS}, "provisioner": "example.test/none"}
+    document = json.dumps({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **storage})
+    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), "apply", "-f", "-"]
+    subprocess.run(command, input=document, text=True, check=True)
     with TemporaryDirectory() as scratch:  # for kubeconfigs that the Kubernetes provider does not remove
         yield Program(tmp_path_factory.mktemp("program"), scratch, cluster)
 
@@ -136,3 +143,21 @@ def test_a_failed_phase_names_what_it_waited_for_and_the_next_run_continues(prog
     state = program.pulumi("stack", "export").stdout
     assert "statefulset-jazz" in state
     program.pulumi("destroy", "--yes", "--skip-preview")
+
+
+def test_a_wrong_passphrase_is_named_with_the_cure(program: Program) -> None:
+    done = program.pulumi("up", "--yes", "--skip-preview", check=False, PULUMI_CONFIG_PASSPHRASE="another")
+    assert done.returncode != 0
+    assert re.search(r"incorrect passphrase: restore the passphrase \(PULUMI_CONFIG_PASSPHRASE\)", reason(done.stderr))
+
+
+def test_a_full_disk_is_named_with_the_cure(program: Program, tmp_path: Path) -> None:
+    """The state is on a file system of its own, which has no space left."""
+    full = 'mount -t tmpfs -o size=16k none "$0" && head -c 16k /dev/zero > "$0/file"; exec pulumi "$@"'
+    command = ["unshare", "--mount", "sh", "-c", full, str(tmp_path), "stack", "init", "full", "--non-interactive"]
+    environment = {**program.environment, "PULUMI_BACKEND_URL": backend_url(tmp_path)}
+    done = subprocess.run(
+        command, cwd=program.project, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode != 0
+    assert re.search("no space left on device: free disk space, then run the command again", reason(done.stderr))
