@@ -6,10 +6,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+from reside.local import node_controller
 from reside.local.layout import CLUSTER_DOMAIN, REGISTRY_HOST, Layout
 from reside.local.volumes import PROVISIONER, STORAGE_CLASS, USER
 
 DNS_PORT = 5353  # not 53: the pod needs neither root nor a capability
+DNS_COPIES = 2
+"""Number of CoreDNS pods in a cluster with several nodes, so that names are resolved when a node has ended."""
 DNS_LABELS = {"k8s-app": "kube-dns"}
 
 
@@ -38,13 +41,17 @@ def objects(layout: Layout, dns_image: str, *, forwards: bool) -> list[ApiObject
     system = "/api/v1/namespaces/kube-system"
     return [
         ApiObject(f"/apis/storage.k8s.io/v1/storageclasses/{STORAGE_CLASS}", _storage_class()),
-        ApiObject(f"{rbac}/clusterrolebindings/{USER}", _volumes_role_binding()),
+        ApiObject(f"{rbac}/clusterrolebindings/{USER}", _binding(USER, "system:persistent-volume-provisioner")),
+        *(_node_controller_access(rbac) if layout.nodes > 1 else ()),
         ApiObject(f"{system}/serviceaccounts/coredns", _object("v1", "ServiceAccount", "coredns")),
         ApiObject(f"{rbac}/clusterroles/system:coredns", _dns_role()),
         ApiObject(f"{rbac}/clusterrolebindings/system:coredns", _dns_role_binding()),
         ApiObject(f"{system}/configmaps/coredns", _dns_config(layout, forwards=forwards)),
         ApiObject(f"{system}/services/kube-dns", _dns_service(layout)),
-        ApiObject("/apis/apps/v1/namespaces/kube-system/deployments/coredns", _dns_deployment(dns_image)),
+        ApiObject(
+            "/apis/apps/v1/namespaces/kube-system/deployments/coredns",
+            _dns_deployment(dns_image, layout),
+        ),
     ]
 
 
@@ -67,16 +74,27 @@ def _storage_class() -> dict[str, Any]:
     return storage_class
 
 
-def _volumes_role_binding() -> dict[str, Any]:
+def _binding(user: str, role: str) -> dict[str, Any]:
+    """Return the ClusterRoleBinding, named after a user, that grants a ClusterRole."""
     group = "rbac.authorization.k8s.io"
     return _object(
         f"{group}/v1",
         "ClusterRoleBinding",
-        USER,
+        user,
         namespaced=False,
-        roleRef={"apiGroup": group, "kind": "ClusterRole", "name": "system:persistent-volume-provisioner"},
-        subjects=[{"apiGroup": group, "kind": "User", "name": USER}],
+        roleRef={"apiGroup": group, "kind": "ClusterRole", "name": role},
+        subjects=[{"apiGroup": group, "kind": "User", "name": user}],
     )
+
+
+def _node_controller_access(rbac: str) -> list[ApiObject]:
+    name = node_controller.USER
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "patch"]}]
+    role = _object("rbac.authorization.k8s.io/v1", "ClusterRole", name, namespaced=False, rules=rules)
+    return [
+        ApiObject(f"{rbac}/clusterroles/{name}", role),
+        ApiObject(f"{rbac}/clusterrolebindings/{name}", _binding(name, name)),
+    ]
 
 
 def _dns_role() -> dict[str, Any]:
@@ -141,7 +159,7 @@ def _dns_service(layout: Layout) -> dict[str, Any]:
     return _object("v1", "Service", "kube-dns", spec=spec)
 
 
-def _dns_deployment(image: str) -> dict[str, Any]:
+def _dns_deployment(image: str, layout: Layout) -> dict[str, Any]:
     container = {
         "name": "coredns",
         "image": image,
@@ -163,15 +181,20 @@ def _dns_deployment(image: str) -> dict[str, Any]:
         },
         "volumeMounts": [{"name": "config", "mountPath": "/etc/coredns", "readOnly": True}],
     }
-    pod = {
+    copies = min(layout.nodes, DNS_COPIES)
+    pod: dict[str, Any] = {
         "serviceAccountName": "coredns",
         "priorityClassName": "system-cluster-critical",
         "dnsPolicy": "Default",
         "containers": [container],
         "volumes": [{"name": "config", "configMap": {"name": "coredns"}}],
     }
+    if copies > 1:
+        apart = {"labelSelector": {"matchLabels": DNS_LABELS}, "topologyKey": "kubernetes.io/hostname"}
+        preferred = [{"weight": 100, "podAffinityTerm": apart}]
+        pod["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
     spec = {
-        "replicas": 1,
+        "replicas": copies,
         "selector": {"matchLabels": DNS_LABELS},
         "template": {"metadata": {"labels": DNS_LABELS}, "spec": pod},
     }

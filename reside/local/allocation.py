@@ -21,7 +21,7 @@ from pathlib import Path
 
 from reside.common.files import write_private
 from reside.local.errors import UsageError
-from reside.local.layout import INDEXES
+from reside.local.layout import INDEXES, Layout
 
 INSTANCE_FILE = "instance.json"
 MACHINE_FOLDER = Path("/var/lib/reside/instances")
@@ -41,12 +41,14 @@ class Allocation:
         index: its index on this machine.
         control_plane_only: whether it has no node.
         ingress: whether it has an ingress controller and cert-manager.
+        nodes: number of its nodes.
     """
 
     name: str
     index: int
     control_plane_only: bool
     ingress: bool = False
+    nodes: int = 1
 
 
 def read_allocation(state: Path) -> Allocation | None:
@@ -60,9 +62,28 @@ def read_allocation(state: Path) -> Allocation | None:
         raise UsageError(f"{path} is invalid: remove the folder {state}, then run `reside local down`.") from error
 
 
-def add_ingress(allocation: Allocation, state: Path) -> Allocation:
-    """Store in the state folder that the local cluster has an ingress controller and cert-manager from now on."""
-    added = replace(allocation, ingress=True)
+def layout_of(allocation: Allocation, state: Path) -> Layout:
+    """Return the layout of a local cluster."""
+    return Layout(
+        allocation.name,
+        allocation.index,
+        state,
+        allocation.control_plane_only,
+        ingress=allocation.ingress,
+        nodes=allocation.nodes,
+    )
+
+
+def extend(allocation: Allocation, state: Path, *, ingress: bool = False, nodes: int = 1) -> Allocation:
+    """Store in the state folder what the local cluster has in addition from now on.
+
+    Args:
+        allocation: the stored allocation.
+        state: the state folder.
+        ingress: whether an ingress controller and cert-manager are added.
+        nodes: number of nodes that it has at least.
+    """
+    added = replace(allocation, ingress=allocation.ingress or ingress, nodes=max(allocation.nodes, nodes))
     if added != allocation:
         write_private(state / INSTANCE_FILE, json.dumps(asdict(added)) + "\n")
     return added

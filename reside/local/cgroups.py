@@ -1,4 +1,4 @@
-"""The parent control group of all pods of a local cluster.
+"""The parent control groups of the pods of a local cluster, and of each further node in it.
 
 With separate parents, a kubelet does not treat the groups of another kubelet as orphans. The group also lists every
 process of every container.
@@ -21,20 +21,21 @@ _V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 
 
 def ensure(name: str) -> None:
-    """Create the group in every hierarchy."""
+    """Create the group, which may be inside another one, in every hierarchy."""
     hierarchies = list(_hierarchies())
     versions = {kind for _, kind in hierarchies}
     for mount, kind in hierarchies:
         if kind == "cgroup2" and "cgroup" in versions:
             continue  # next to version 1 it has no controllers; runc creates its own groups there
-        if kind == "cgroup2":
-            _delegate(mount)
-        group = mount / name
-        group.mkdir(exist_ok=True)
-        for item in _CPUSET:
-            # Version 1 starts with empty sets, and no process can join a group with an empty set
-            if kind == "cgroup" and (group / item).exists() and not (group / item).read_text().strip():
-                (group / item).write_text((mount / item).read_text())
+        parent = mount
+        for part in Path(name).parts:
+            if kind == "cgroup2":
+                _delegate(parent)
+            group = parent / part
+            group.mkdir(exist_ok=True)
+            if kind == "cgroup":
+                _copy_cpuset(parent, group)
+            parent = group
 
 
 def processes(name: str) -> list[ProcessId]:
@@ -75,9 +76,16 @@ def _hierarchies() -> Iterator[tuple[Path, str]]:
             yield Path(mount), kind
 
 
-def _delegate(mount: Path) -> None:
-    available = (mount / "cgroup.controllers").read_text().split()
+def _copy_cpuset(parent: Path, group: Path) -> None:
+    """Copy the CPU set of the parent: version 1 starts with empty sets, and no process can join such a group."""
+    for item in _CPUSET:
+        if (group / item).exists() and not (group / item).read_text().strip():
+            (group / item).write_text((parent / item).read_text())
+
+
+def _delegate(group: Path) -> None:
+    available = (group / "cgroup.controllers").read_text().split()
     for controller in _V2_CONTROLLERS:
         if controller in available:
             with suppress(OSError):  # the kubelet reports a missing controller
-                (mount / "cgroup.subtree_control").write_text(f"+{controller}")
+                (group / "cgroup.subtree_control").write_text(f"+{controller}")

@@ -59,11 +59,14 @@ def up(
             "--ingress", help="Also install Traefik and cert-manager; the cluster keeps them. Needs `make alltools`."
         ),
     ] = False,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", help="Number of nodes; as many as it has if not given, at first one.")
+    ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Start the cluster; if it is up, start or restart only stopped and unhealthy components."""
     with _one_line_errors():
-        cluster = LocalCluster(name, state, control_plane_only=control_plane_only, ingress=ingress)
+        cluster = LocalCluster(name, state, control_plane_only=control_plane_only, ingress=ingress, nodes=nodes)
         with LiveProgress(_console(output)) as progress:
             info = cluster.up(progress)
         if output is Output.JSON:

@@ -34,8 +34,9 @@ from reside.local.errors import NeedsRootError, NoSuchClusterError, UnknownCompo
 from reside.local.events import ComponentStatus, Progress, State, silent
 from reside.local.info import ClusterInfo
 from reside.local.layout import Layout, check_name
+from reside.local.node_layout import NODES, nodes
 from reside.local.starting import Clock, Starter
-from reside.local.supervise import Supervisor, end_all, end_processes
+from reside.local.supervise import Place, Supervisor, end_all, end_processes
 from reside.local.toolchain import OPTIONAL_TOOLS, Toolchain
 
 UNRECORDED_SECONDS = 2.0
@@ -63,11 +64,12 @@ class LocalCluster:
         control_plane_only: run only etcd, API server and controller-manager, on loopback, which needs no root.
             Ignored if the local cluster exists already.
         ingress: install Traefik and cert-manager as well. A local cluster that has them keeps them.
+        nodes: number of nodes; None: as many as it has, and one for a new local cluster. Nodes can only be added.
         toolchain: where to look for binaries; `Toolchain.default()` if None.
 
     Raises:
-        UsageError: the name is invalid, the state folder belongs to a local cluster with another name, or an ingress
-            controller is asked for without a node.
+        UsageError: the name is invalid, the state folder belongs to a local cluster with another name, an ingress
+            controller or nodes are asked for without a node, or the local cluster has more nodes.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class LocalCluster:
         toolchain: Toolchain | None = None,
         *,
         ingress: bool = False,
+        nodes: int | None = None,
     ) -> None:
         self.name = check_name(name)
         self.state = (state_dir or default_state(name)).absolute()
@@ -88,6 +91,7 @@ class LocalCluster:
         if ingress and self.control_plane_only:
             raise UsageError("A control plane alone has no pods, so it can't have an ingress controller.")
         self._wants_ingress = ingress
+        self._nodes = _checked_nodes(nodes, existing, control_plane_only=self.control_plane_only)
         self._toolchain = toolchain or Toolchain.default()
 
     # Reading
@@ -178,7 +182,7 @@ class LocalCluster:
     def _stop_orphaned(self, clock: Clock) -> None:
         """Stop what remains of a local cluster whose state folder was deleted, and release its index."""
         for allocator, orphan in self._orphaned():
-            self._stop_all(self._layout(orphan), clock)
+            self._stop_all(allocation.layout_of(orphan, self.state), clock)
             allocator.release(orphan.index, self.state)
 
     def _orphaned(self) -> list[tuple[allocation.IndexAllocator, allocation.Allocation]]:
@@ -195,19 +199,14 @@ class LocalCluster:
         )
         if self._wants_ingress:
             self._toolchain.find_all(OPTIONAL_TOOLS)
-            allocated = allocation.add_ingress(allocated, self.state)
-        return self._layout(allocated)
-
-    def _layout(self, allocated: allocation.Allocation) -> Layout:
-        return Layout(
-            allocated.name, allocated.index, self.state, allocated.control_plane_only, ingress=allocated.ingress
-        )
+        allocated = allocation.extend(allocated, self.state, ingress=self._wants_ingress, nodes=self._nodes)
+        return allocation.layout_of(allocated, self.state)
 
     def _existing_layout(self) -> Layout:
         allocated = allocation.read_allocation(self.state)
         if allocated is None:
             raise NoSuchClusterError(self.name, self.state)
-        return self._layout(allocated)
+        return allocation.layout_of(allocated, self.state)
 
     def _is_usable(self, index: int) -> bool:
         layout = Layout(self.name, index, self.state, self.control_plane_only)
@@ -223,16 +222,8 @@ class LocalCluster:
         return [*components.control_plane(layout, find), *node_components, *ingress_components]
 
     def _supervisor(self, layout: Layout) -> Supervisor:
-        if layout.control_plane_only:
-            return Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
-        return Supervisor(
-            self.state,
-            layout.pids,
-            layout.logs,
-            self._toolchain.search,
-            namespaces.entry(layout),
-            namespaces.token(layout),
-        )
+        places = {node.number: Place(namespaces.entry(node), namespaces.token(node)) for node in nodes(layout)}
+        return Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search, places)
 
     def _prepare(self, layout: Layout, clock: Clock) -> Supervisor:
         written = pki.ensure(layout.pki, pki.certificates(layout), signers=pki.authorities(layout))
@@ -266,7 +257,8 @@ class LocalCluster:
     def _stop_all(self, layout: Layout, clock: Clock) -> None:
         supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
         if not layout.control_plane_only:
-            supervisor.stop(["kubelet"])  # first, because it would restart the pods
+            supervisor.stop([pki.NODE_CONTROLLER])  # first, because it would have the pods of ended nodes deleted
+            supervisor.stop([path.stem for path in layout.pids.glob("kubelet*.json")])  # they would restart the pods
             clock.report("pods", "stopping")
             end_processes(cgroups.processes(layout.cgroup), POD_SECONDS)
             clock.report("pods", "stopped")
@@ -297,6 +289,25 @@ def _run_step(step: str, function: Callable[[], None], clock: Clock) -> None:
     clock.report(step, "starting")
     function()
     clock.report(step, "ready")
+
+
+def _checked_nodes(wanted: int | None, existing: allocation.Allocation | None, *, control_plane_only: bool) -> int:
+    """Return the number of nodes to have; refuse a number that is impossible.
+
+    Raises:
+        UsageError: it is.
+    """
+    number = wanted or (existing.nodes if existing else 1)
+    if wanted is not None and wanted not in NODES:
+        raise UsageError(f"A local cluster can't have {wanted} nodes: choose a number from 1 to {NODES[-1]}.")
+    if number > 1 and control_plane_only:
+        raise UsageError("A control plane alone has no nodes: leave out --nodes, or delete it with its state first.")
+    if existing is not None and number < existing.nodes:
+        raise UsageError(
+            f"Local cluster {existing.name!r} has {existing.nodes} nodes, and nodes can only be added: leave out "
+            "--nodes, stop pods on a node with `kubectl drain`, or begin anew after `reside local down --delete-state`."
+        )
+    return number
 
 
 def _is_free(port: int) -> bool:

@@ -13,6 +13,10 @@ from reside.local.layout import CLUSTER_DOMAIN, Layout
 from reside.local.pki import ETCD_CA, KUBERNETES_CA, SERVICE_ACCOUNT_KEY, certificate_path, key_path
 
 ISSUER = f"https://kubernetes.default.svc.{CLUSTER_DOMAIN}"
+NODE_GRACE = "20s"
+"""With several nodes: time without a sign of life of a kubelet until its node is not ready (Kubernetes: 50 s)."""
+NODE_LEASE_SECONDS = 10
+"""With several nodes: a kubelet gives a sign of life after each quarter of this (Kubernetes: 40 s)."""
 _DOCUMENTATION_ADDRESS = "192.0.2.1"  # RFC 5737: reserved for documentation
 
 
@@ -53,7 +57,8 @@ class Component:
         health: health check.
         needs: names of the components that must be healthy before this one is started.
         env: environment in addition to PATH and `MARK` (see `processes`).
-        in_node: whether it runs in the namespaces of the local cluster's node.
+        node: number of the node in whose namespaces it runs; None: outside of them.
+        config: content of its configuration file, if it must be restarted when it changes.
     """
 
     name: str
@@ -61,7 +66,8 @@ class Component:
     health: Health
     needs: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    in_node: bool = True
+    node: int | None = 1
+    config: str = ""
 
 
 Find = Callable[[str], Path]
@@ -165,6 +171,7 @@ def _api_server(layout: Layout, find: Find) -> Component:
 
 def _controller_manager(layout: Layout, find: Find) -> Component:
     pki = layout.pki
+    several = {"node-monitor-grace-period": NODE_GRACE} if layout.nodes > 1 else {}
     options: dict[str, object] = {
         **serving(layout, "kube-controller-manager"),
         "secure-port": layout.controller_manager_port,
@@ -176,6 +183,7 @@ def _controller_manager(layout: Layout, find: Find) -> Component:
         # The default of 20 requests a second delays deletions and statuses by seconds
         "kube-api-qps": 1000,
         "kube-api-burst": 2000,
+        **several,
     }
     health = serving_health(layout, layout.controller_manager_port)
     return Component(

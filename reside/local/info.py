@@ -9,6 +9,7 @@ from typing import Any
 
 from reside.common.files import write_private
 from reside.local.layout import CLUSTER_ISSUER, REGISTRY_HOST, Layout
+from reside.local.node_layout import nodes
 from reside.local.pki import INGRESS_CA, certificate_path
 
 INFO_FILE = "info.json"
@@ -31,6 +32,7 @@ class ClusterInfo:
         ingress_address: address on which the ingress controller serves HTTPS; None without one.
         ingress_issuer: ClusterIssuer for the certificates of domains; None without an ingress controller.
         ingress_authority: file with the CA certificate of this issuer; None without an ingress controller.
+        nodes: names of the Kubernetes nodes.
     """
 
     name: str
@@ -45,18 +47,20 @@ class ClusterInfo:
     ingress_address: str | None = None
     ingress_issuer: str | None = None
     ingress_authority: Path | None = None
+    nodes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form; paths are strings."""
         authority = str(self.ingress_authority) if self.ingress_authority else None
-        return {**dataclasses.asdict(self), "kubeconfig": str(self.kubeconfig), "ingress_authority": authority}
+        texts = {"kubeconfig": str(self.kubeconfig), "ingress_authority": authority, "nodes": list(self.nodes)}
+        return {**dataclasses.asdict(self), **texts}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ClusterInfo":
         """Return the value of a JSON form."""
         authority = data.get("ingress_authority")
         paths = {"kubeconfig": Path(data["kubeconfig"]), "ingress_authority": Path(authority) if authority else None}
-        return cls(**{**data, **paths})
+        return cls(**{**data, **paths, "nodes": tuple(data.get("nodes", ()))})
 
 
 def describe(layout: Layout) -> ClusterInfo:
@@ -75,6 +79,7 @@ def describe(layout: Layout) -> ClusterInfo:
         ingress_address=layout.node_address if layout.ingress else None,
         ingress_issuer=CLUSTER_ISSUER if layout.ingress else None,
         ingress_authority=certificate_path(layout.pki, INGRESS_CA) if layout.ingress else None,
+        nodes=tuple(node.name for node in nodes(layout)),
     )
 
 

@@ -7,9 +7,10 @@ import yaml
 
 from reside.common.files import write_private
 from reside.local.layout import Layout
+from reside.local.node_layout import nodes
 from reside.local.pki import CERT_MANAGER, KUBERNETES_CA, TRAEFIK, certificate_path, key_path
 
-COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet")
+COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kube-proxy")
 INGRESS_COMPONENTS = (TRAEFIK, CERT_MANAGER)
 
 
@@ -22,7 +23,8 @@ def write_kubeconfigs(layout: Layout) -> None:
     """Write the kubeconfigs of the administrator and of every component, with mode 0600."""
     layout.config.mkdir(parents=True, exist_ok=True, mode=0o700)
     _write(layout.kubeconfig, _render(layout, "admin"))
-    for component in (*COMPONENTS, *(INGRESS_COMPONENTS if layout.ingress else ())):
+    kubelets = [node.component("kubelet") for node in nodes(layout)]
+    for component in (*COMPONENTS, *kubelets, *(INGRESS_COMPONENTS if layout.ingress else ())):
         _write(component_kubeconfig(layout, component), _render(layout, component))
 
 

@@ -4,9 +4,10 @@ Every local cluster has an index that is unique on the machine (see `allocation`
 the network `10.N.0.0/16` with *N* = 100 + *i*, and its own network namespace, so that its components use their default
 ports:
 
-* `10.N.0.0/24` are pods,
+* `10.N.0.0/20` are pods, with one `/24` for each node (see `node_layout`),
 * `10.N.128.0/18` are Services; `10.N.128.1` is the API and `10.N.128.10` the DNS,
-* `10.N.255.1` is the machine's address and `10.N.255.2` the node's address on the link between them.
+* `10.N.254.0/24` are further nodes,
+* `10.N.255.1` is the machine's address and `10.N.255.2` the first node's address on the link between them.
 
 A control plane alone listens on the machine's loopback and has its own block of ports.
 """
@@ -58,6 +59,7 @@ class Layout:
         state: folder of all durable state.
         control_plane_only: whether it is a control plane on loopback, without a node.
         ingress: whether it has an ingress controller and cert-manager.
+        nodes: number of its nodes; a control plane alone has none, whatever this says.
     """
 
     name: str
@@ -65,9 +67,11 @@ class Layout:
     state: Path
     control_plane_only: bool
     ingress: bool = False
+    nodes: int = 1
 
     @property
-    def _net(self) -> str:
+    def prefix(self) -> str:
+        """First two numbers of all addresses of a full cluster."""
         return f"10.{_FIRST_OCTET + self.index}"
 
     def _port(self, offset: int, default: int) -> int:
@@ -80,42 +84,32 @@ class Layout:
     @property
     def network(self) -> str:
         """Network that contains all addresses of a full cluster (CIDR)."""
-        return f"{self._net}.0.0/16"
+        return f"{self.prefix}.0.0/16"
 
     @property
     def host_address(self) -> str:
-        """Address of the machine on the link to the node; pods reach the machine under it."""
-        return f"{self._net}.255.1"
+        """Address of the machine on the link to the first node; pods reach the machine under it."""
+        return f"{self.prefix}.255.1"
 
     @property
     def node_address(self) -> str:
-        """Address on which API server, kubelet and the other components listen."""
-        return "127.0.0.1" if self.control_plane_only else f"{self._net}.255.2"
-
-    @property
-    def pod_range(self) -> str:
-        """Addresses of pods (CIDR)."""
-        return f"{self._net}.0.0/24"
-
-    @property
-    def pod_gateway(self) -> str:
-        """Address of the node in the pods' network."""
-        return f"{self._net}.0.1"
+        """Address on which the control plane and the components of the first node listen."""
+        return "127.0.0.1" if self.control_plane_only else f"{self.prefix}.255.2"
 
     @property
     def service_range(self) -> str:
         """Addresses of Services (CIDR)."""
-        return "10.96.0.0/16" if self.control_plane_only else f"{self._net}.128.0/18"
+        return "10.96.0.0/16" if self.control_plane_only else f"{self.prefix}.128.0/18"
 
     @property
     def api_service_address(self) -> str:
         """Address of the Service `kubernetes`: the first of the range."""
-        return "10.96.0.1" if self.control_plane_only else f"{self._net}.128.1"
+        return "10.96.0.1" if self.control_plane_only else f"{self.prefix}.128.1"
 
     @property
     def dns_address(self) -> str:
         """Address of the cluster's DNS."""
-        return f"{self._net}.128.10"
+        return f"{self.prefix}.128.10"
 
     # Ports
 
@@ -159,19 +153,9 @@ class Layout:
     # Names
 
     @property
-    def node_name(self) -> str:
-        """Name of the Kubernetes node."""
-        return f"reside-{self.name}"
-
-    @property
     def context(self) -> str:
         """Name of the kubeconfig's context."""
         return f"reside-{self.name}"
-
-    @property
-    def namespace(self) -> str:
-        """Name of the network namespace."""
-        return f"reside{self.index}"
 
     @property
     def link(self) -> str:
@@ -219,23 +203,3 @@ class Layout:
     def runtime(self) -> Path:
         """Folder of a full cluster's sockets and namespaces; short, because a socket's path has at most 107 bytes."""
         return RUNTIME_ROOT / str(self.index)
-
-    @property
-    def containerd_socket(self) -> Path:
-        """Socket of this local cluster's containerd."""
-        return self.runtime / "containerd.sock"
-
-    @property
-    def network_namespace_file(self) -> Path:
-        """File that pins the network namespace."""
-        return Path("/run/netns") / self.namespace
-
-    @property
-    def mount_namespace_file(self) -> Path:
-        """File that pins the mount namespace."""
-        return self.runtime / "pins" / "mnt"
-
-    @property
-    def kubelet_root(self) -> Path:
-        """The kubelet's folder in its mount namespace: `state / "kubelet"`, mounted under a short path."""
-        return self.runtime / "kubelet"

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reside.common.files import write_private
-from reside.local import cgroups, ingress, namespaces, network
+from reside.local import cgroups, ingress, namespaces, network, node_links
 from reside.local.components import Find
 from reside.local.layout import Layout
 from reside.local.node import config_files
+from reside.local.node_layout import existing_nodes, nodes
 
 _RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))
 
@@ -17,10 +18,13 @@ _RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf")
 def ensure(layout: Layout, find: Find) -> bool:
     """Create control group, namespaces, link and configuration files; return whether something changed."""
     layout.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
-    cgroups.ensure(layout.cgroup)
-    changed = namespaces.ensure(layout)
+    changed = False
+    for node in nodes(layout):
+        cgroups.ensure(node.cgroup)
+        changed = namespaces.ensure(node) or changed
+        (node.config / "cni").mkdir(parents=True, exist_ok=True, mode=0o700)
     changed = network.ensure(layout) or changed
-    (layout.config / "cni").mkdir(parents=True, exist_ok=True, mode=0o700)
+    changed = node_links.ensure(layout) or changed
     files = dict(config_files(layout, find, _registry_secret(layout), nameservers()))
     if layout.ingress:
         files.update(ingress.config_files(layout))
@@ -30,7 +34,8 @@ def ensure(layout: Layout, find: Find) -> bool:
 def remove(layout: Layout) -> None:
     """Remove everything but the files in the state folder. No process of the local cluster may still run."""
     network.remove(layout)
-    namespaces.remove(layout)
+    for node in existing_nodes(layout):
+        namespaces.remove(node)
     cgroups.remove(layout.cgroup)
     if layout.runtime.exists():
         shutil.rmtree(layout.runtime)

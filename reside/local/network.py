@@ -1,4 +1,4 @@
-"""The link between the machine and a local cluster's node, its routes, and its packet filter rules on the machine.
+"""The link between the machine and the first node of a local cluster: its routes and packet filter rules.
 
 The link is one pair of virtual interfaces: the machine's end has `layout.host_address`, the node's end
 `layout.node_address`. The machine routes all addresses of the cluster to the node. Therefore the machine reaches pods
@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reside.local.layout import Layout
+from reside.local.node_layout import first_node
+from reside.local.node_links import UPLINK
 from reside.local.shell import run, succeeds
 
-_NODE_INTERFACE = "uplink"
 _FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 
 
@@ -114,25 +115,25 @@ def is_used_by_others(layout: Layout) -> bool:
 
 
 def _ensure_link(layout: Layout) -> bool:
-    inside = ["ip", "-n", layout.namespace, "link", "show", _NODE_INTERFACE]
+    inside = ["ip", "-n", first_node(layout).namespace, "link", "show", UPLINK]
     if succeeds("ip", "link", "show", layout.link):
         if succeeds(*inside):
             return False
         run("ip", "link", "delete", layout.link)
-    peer = ["peer", "name", _NODE_INTERFACE, "netns", layout.namespace]
+    peer = ["peer", "name", UPLINK, "netns", first_node(layout).namespace]
     run("ip", "link", "add", layout.link, "type", "veth", *peer)
     return True
 
 
 def _addresses_and_routes(layout: Layout) -> Iterator[list[str]]:
-    node = ["ip", "-n", layout.namespace]
+    node = ["ip", "-n", first_node(layout).namespace]
     yield ["ip", "address", "replace", f"{layout.host_address}/30", "dev", layout.link]
     yield ["ip", "link", "set", layout.link, "up"]
     yield [*node, "link", "set", "lo", "up"]
-    yield [*node, "address", "replace", f"{layout.node_address}/30", "dev", _NODE_INTERFACE]
-    yield [*node, "link", "set", _NODE_INTERFACE, "up"]
+    yield [*node, "address", "replace", f"{layout.node_address}/30", "dev", UPLINK]
+    yield [*node, "link", "set", UPLINK, "up"]
     yield [*node, "route", "replace", "default", "via", layout.host_address]
     yield [*node, "route", "replace", "unreachable", layout.network]
     # Processes of the node need a route to Services, or their packets never reach kube-proxy's rules
-    yield [*node, "route", "replace", layout.service_range, "dev", _NODE_INTERFACE]
+    yield [*node, "route", "replace", layout.service_range, "dev", UPLINK]
     yield ["ip", "route", "replace", layout.network, "via", layout.node_address, "dev", layout.link]

@@ -1,9 +1,9 @@
-"""Definitions of the components of a node, with their configuration files.
+"""Definitions of the components of nodes, with their configuration files.
 
-These are scheduler, containerd, kubelet, kube-proxy, the image registry and the volume provisioner. Nothing here starts
-a process or writes a file. The registry runs outside of the node's namespaces, because tools on the machine push to it
-over loopback. It has two processes, one for each address that it listens on, with one store. The volume provisioner
-runs outside as well.
+Each node has a containerd, a kubelet and a kube-proxy; the scheduler is on the first node. Nothing here starts a
+process or writes a file. The image registry runs outside of the nodes' namespaces, because tools on the machine push to
+it over loopback. It has two processes, one for each address that it listens on, with one store. The volume provisioner
+and, with several nodes, the node controller run outside as well.
 """
 
 import json
@@ -16,6 +16,7 @@ import yaml
 
 from reside.local.components import (
     CONTROL_PLANE_TOOLS,
+    NODE_LEASE_SECONDS,
     Component,
     Find,
     HttpHealth,
@@ -26,7 +27,8 @@ from reside.local.components import (
 )
 from reside.local.kubeconfigs import component_kubeconfig
 from reside.local.layout import CLUSTER_DOMAIN, REGISTRY_HOST, Layout
-from reside.local.pki import KUBERNETES_CA, VOLUME_PROVISIONER, certificate_path, key_path
+from reside.local.node_layout import NodeLayout, nodes
+from reside.local.pki import KUBERNETES_CA, NODE_CONTROLLER, VOLUME_PROVISIONER, certificate_path, key_path
 
 PAUSE_IMAGE = f"{REGISTRY_HOST}/pause:1"
 CNI_PLUGINS = Path("/usr/lib/cni")
@@ -57,9 +59,8 @@ _API_SERVER = ("kube-apiserver",)
 
 def node(layout: Layout, find: Find) -> list[Component]:
     """Return the components that a full cluster has in addition to the control plane."""
-    registries = {"registry-loopback": "127.0.0.1", "registry-bridge": layout.host_address}
     return [
-        *(_registry(layout, find, name, address) for name, address in registries.items()),
+        *(_registry(layout, find, name, address) for name, address in _registries(layout).items()),
         Component(
             "kube-scheduler",
             (
@@ -69,61 +70,70 @@ def node(layout: Layout, find: Find) -> list[Component]:
             serving_health(layout, SCHEDULER_PORT),
             _API_SERVER,
         ),
+        *(component for each in nodes(layout) for component in _node(each, find)),
+    ]
+
+
+def _node(node: NodeLayout, find: Find) -> list[Component]:
+    """Return containerd, kubelet and kube-proxy of one node."""
+    kubelet = {
+        "config": node.config / "kubelet.yaml",
+        "kubeconfig": component_kubeconfig(node.cluster, node.component("kubelet")),
+        "root-dir": node.kubelet_root,
+        "node-ip": node.address,
+        "hostname-override": node.name,
+    }
+    return [
         Component(
-            "containerd",
-            (str(find("containerd")), "--config", str(layout.config / "containerd.toml")),
-            SocketHealth(layout.containerd_socket),
+            node.component("containerd"),
+            (str(find("containerd")), "--config", str(node.config / "containerd.toml")),
+            SocketHealth(node.containerd_socket),
+            node=node.number,
         ),
         Component(
-            "kubelet",
-            (
-                str(find("kubelet")),
-                *flags(
-                    {
-                        "config": layout.config / "kubelet.yaml",
-                        "kubeconfig": component_kubeconfig(layout, "kubelet"),
-                        "root-dir": layout.kubelet_root,
-                        "node-ip": layout.node_address,
-                        "hostname-override": layout.node_name,
-                    }
-                ),
-            ),
-            HttpHealth(f"http://{layout.node_address}:{KUBELET_HEALTH_PORT}/healthz"),
-            ("kube-apiserver", "containerd"),
+            node.component("kubelet"),
+            (str(find("kubelet")), *flags(kubelet)),
+            HttpHealth(f"http://{node.address}:{KUBELET_HEALTH_PORT}/healthz"),
+            ("kube-apiserver", node.component("containerd")),
+            node=node.number,
+            config=_yaml(kubelet_config(node)),
         ),
         Component(
-            "kube-proxy",
-            (str(find("kube-proxy")), *flags({"config": layout.config / "kube-proxy.yaml"})),
-            HttpHealth(f"http://{layout.node_address}:{PROXY_HEALTH_PORT}/livez"),
+            node.component("kube-proxy"),
+            (str(find("kube-proxy")), *flags({"config": node.config / "kube-proxy.yaml"})),
+            HttpHealth(f"http://{node.address}:{PROXY_HEALTH_PORT}/livez"),
             _API_SERVER,
+            node=node.number,
         ),
     ]
 
 
 def after_objects(layout: Layout) -> list[Component]:
     """Return the components that start after the objects of `addons`, which contain their role."""
-    return [
-        Component(
-            VOLUME_PROVISIONER,
-            (sys.executable, "-m", "reside.local.provision", *_volume_flags(layout)),
-            SocketHealth(layout.runtime / "volumes.sock"),
-            _API_SERVER,
-            in_node=False,
-        )
-    ]
+    volumes = {"folder": layout.state / "volumes", "socket": layout.runtime / "volumes.sock"}
+    provisioner = _own_component(layout, VOLUME_PROVISIONER, "provision", volumes)
+    if layout.nodes == 1:
+        return [provisioner]
+    options = {"state": layout.state, "socket": layout.runtime / "nodes.sock"}
+    return [provisioner, _own_component(layout, NODE_CONTROLLER, "control_nodes", options)]
 
 
-def _volume_flags(layout: Layout) -> list[str]:
-    return flags(
-        {
-            "server": layout.api_url,
-            "ca": certificate_path(layout.pki, KUBERNETES_CA),
-            "certificate": certificate_path(layout.pki, VOLUME_PROVISIONER),
-            "key": key_path(layout.pki, VOLUME_PROVISIONER),
-            "folder": layout.state / "volumes",
-            "socket": layout.runtime / "volumes.sock",
-        }
-    )
+def _own_component(layout: Layout, name: str, module: str, more: dict[str, Path]) -> Component:
+    """Return a component that is a module of this package and a client of the API server."""
+    options = {
+        "server": layout.api_url,
+        "ca": certificate_path(layout.pki, KUBERNETES_CA),
+        "certificate": certificate_path(layout.pki, name),
+        "key": key_path(layout.pki, name),
+        **more,
+    }
+    argv = (sys.executable, "-m", f"reside.local.{module}", *flags(options))
+    return Component(name, argv, SocketHealth(more["socket"]), _API_SERVER, node=None)
+
+
+def _registries(layout: Layout) -> dict[str, str]:
+    """Return the address on which each process of the registry listens."""
+    return {"registry-loopback": "127.0.0.1", "registry-bridge": layout.host_address}
 
 
 def _registry(layout: Layout, find: Find, name: str, address: str) -> Component:
@@ -131,7 +141,7 @@ def _registry(layout: Layout, find: Find, name: str, address: str) -> Component:
         name,
         (str(find("docker-registry")), "serve", str(layout.config / f"{name}.yaml")),
         HttpHealth(f"http://{address}:{layout.registry_loopback_port}/v2/"),
-        in_node=False,
+        node=None,
     )
 
 
@@ -144,26 +154,32 @@ def config_files(layout: Layout, find: Find, registry_secret: str, nameservers: 
         registry_secret: key that signs the registry's upload sessions; both of its processes must accept them.
         nameservers: resolvers of the machine, for names outside the cluster.
     """
-    config = layout.config
+    found = {path: text for each in nodes(layout) for path, text in _node_files(each, find, nameservers).items()}
+    for name, address in _registries(layout).items():
+        found[layout.config / f"{name}.yaml"] = _yaml(registry_config(layout, address, registry_secret))
+    return found
+
+
+def _node_files(node: NodeLayout, find: Find, nameservers: list[str]) -> Mapping[Path, str]:
+    """Return the configuration files of one node."""
+    config = node.config
     return {
-        config / "containerd.toml": containerd_config(layout, find("runc")),
-        config / "registries" / REGISTRY_HOST / "hosts.toml": registry_hosts(layout),
-        config / "cni" / "10-reside.conflist": json.dumps(cni_config(layout), indent=2),
-        config / "kubelet.yaml": _yaml(kubelet_config(layout)),
-        config / "kube-proxy.yaml": _yaml(proxy_config(layout)),
+        config / "containerd.toml": containerd_config(node, find("runc")),
+        config / "registries" / REGISTRY_HOST / "hosts.toml": registry_hosts(node.cluster),
+        config / "cni" / "10-reside.conflist": json.dumps(cni_config(node), indent=2),
+        config / "kubelet.yaml": _yaml(kubelet_config(node)),
+        config / "kube-proxy.yaml": _yaml(proxy_config(node)),
         config / "resolv.conf": "".join(f"nameserver {server}\n" for server in nameservers),
-        config / "registry-loopback.yaml": _yaml(registry_config(layout, "127.0.0.1", registry_secret)),
-        config / "registry-bridge.yaml": _yaml(registry_config(layout, layout.host_address, registry_secret)),
     }
 
 
-def containerd_config(layout: Layout, runc: Path) -> str:
+def containerd_config(node: NodeLayout, runc: Path) -> str:
     """Return containerd's configuration, which shares nothing with another containerd on the machine."""
     runtime = "io.containerd.runc.v2"
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
-root = "{layout.state}/containerd"
-state = "{layout.runtime}/containerd"
+root = "{node.state}/containerd"
+state = "{node.runtime}/containerd"
 disabled_plugins = [
   "io.containerd.internal.v1.opt",
   "io.containerd.snapshotter.v1.aufs",
@@ -173,7 +189,7 @@ disabled_plugins = [
 ]
 
 [grpc]
-address = "{layout.containerd_socket}"
+address = "{node.containerd_socket}"
 
 [{cri}]
 sandbox_image = "{PAUSE_IMAGE}"
@@ -194,10 +210,10 @@ SystemdCgroup = false
 
 [{cri}.cni]
 bin_dir = "{CNI_PLUGINS}"
-conf_dir = "{layout.config}/cni"
+conf_dir = "{node.config}/cni"
 
 [{cri}.registry]
-config_path = "{layout.config}/registries"
+config_path = "{node.config}/registries"
 """
 
 
@@ -211,7 +227,7 @@ capabilities = ["pull", "resolve"]
 """
 
 
-def cni_config(layout: Layout) -> dict[str, Any]:
+def cni_config(node: NodeLayout) -> dict[str, Any]:
     """Return the configuration of the pods' network: a routed pair of interfaces for each pod.
 
     It is not a bridge: between two pods on a bridge, responses of a Service bypass the address translation, unless the
@@ -227,7 +243,7 @@ def cni_config(layout: Layout) -> dict[str, Any]:
                 "ipam": {
                     "type": "host-local",
                     "dataDir": "/var/lib/cni/networks",
-                    "ranges": [[{"subnet": layout.pod_range, "gateway": layout.pod_gateway}]],
+                    "ranges": [[{"subnet": node.pod_range, "gateway": node.pod_gateway}]],
                     "routes": [{"dst": "0.0.0.0/0"}],
                 },
             },
@@ -236,33 +252,34 @@ def cni_config(layout: Layout) -> dict[str, Any]:
     }
 
 
-def kubelet_config(layout: Layout) -> dict[str, Any]:
+def kubelet_config(node: NodeLayout) -> dict[str, Any]:
     """Return the kubelet's configuration."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": layout.node_address,
-        "healthzBindAddress": layout.node_address,
+        "address": node.address,
+        "healthzBindAddress": node.address,
         "healthzPort": KUBELET_HEALTH_PORT,
         "authentication": {
             "anonymous": {"enabled": False},
             "webhook": {"enabled": True},
-            "x509": {"clientCAFile": str(certificate_path(layout.pki, KUBERNETES_CA))},
+            "x509": {"clientCAFile": str(certificate_path(node.cluster.pki, KUBERNETES_CA))},
         },
         "authorization": {"mode": "Webhook"},
-        "tlsCertFile": str(certificate_path(layout.pki, "kubelet")),
-        "tlsPrivateKeyFile": str(key_path(layout.pki, "kubelet")),
-        "containerRuntimeEndpoint": f"unix://{layout.containerd_socket}",
+        "tlsCertFile": str(certificate_path(node.cluster.pki, node.component("kubelet"))),
+        "tlsPrivateKeyFile": str(key_path(node.cluster.pki, node.component("kubelet"))),
+        "containerRuntimeEndpoint": f"unix://{node.containerd_socket}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{layout.cgroup}",
-        "clusterDNS": [layout.dns_address],
+        "cgroupRoot": f"/{node.cgroup}",
+        "clusterDNS": [node.cluster.dns_address],
         "clusterDomain": CLUSTER_DOMAIN,
-        "resolvConf": str(layout.config / "resolv.conf"),
+        "resolvConf": str(node.config / "resolv.conf"),
         "failSwapOn": False,
         "oomScoreAdj": 0,  # a lower score requires CAP_SYS_RESOURCE
-        "podLogsDir": str(layout.state / "pod-logs"),
-        "volumePluginDir": str(layout.state / "volume-plugins"),
+        "podLogsDir": str(node.state / "pod-logs"),
+        "volumePluginDir": str(node.state / "volume-plugins"),
         "serializeImagePulls": False,
+        **({"nodeLeaseDurationSeconds": NODE_LEASE_SECONDS} if node.cluster.nodes > 1 else {}),
         # Do not delete unused images: a user's disk is often nearly full, and these images can't be pulled again
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
@@ -274,20 +291,20 @@ def kubelet_config(layout: Layout) -> dict[str, Any]:
     }
 
 
-def proxy_config(layout: Layout) -> dict[str, Any]:
+def proxy_config(node: NodeLayout) -> dict[str, Any]:
     """Return kube-proxy's configuration."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "iptables",
-        "clientConnection": {"kubeconfig": str(component_kubeconfig(layout, "kube-proxy"))},
-        "clusterCIDR": layout.pod_range,
-        "hostnameOverride": layout.node_name,
-        "bindAddress": layout.node_address,
-        "healthzBindAddress": f"{layout.node_address}:{PROXY_HEALTH_PORT}",
+        "clientConnection": {"kubeconfig": str(component_kubeconfig(node.cluster, "kube-proxy"))},
+        "clusterCIDR": node.pod_range,
+        "hostnameOverride": node.name,
+        "bindAddress": node.address,
+        "healthzBindAddress": f"{node.address}:{PROXY_HEALTH_PORT}",
         "metricsBindAddress": "127.0.0.1:10249",
         "oomScoreAdj": 0,
-        "iptables": {"minSyncPeriod": "100ms"},  # one node has few Services, so frequent syncs are cheap
+        "iptables": {"minSyncPeriod": "100ms"},  # there are few Services, so frequent syncs are cheap
         # The limits apply to the whole machine and can't be set in a network namespace
         "conntrack": {
             "maxPerCore": 0,

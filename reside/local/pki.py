@@ -21,6 +21,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from reside.common.files import write_private
 from reside.local.layout import CLUSTER_DOMAIN, Layout
+from reside.local.node_controller import USER as NODE_CONTROLLER_USER
+from reside.local.node_layout import NodeLayout, nodes
 from reside.local.volumes import USER
 
 KUBERNETES_CA = "ca"
@@ -28,6 +30,7 @@ ETCD_CA = "etcd-ca"
 INGRESS_CA = "ingress-ca"
 SERVICE_ACCOUNT_KEY = "service-accounts"
 VOLUME_PROVISIONER = "volume-provisioner"
+NODE_CONTROLLER = "node-controller"
 TRAEFIK = "traefik"
 CERT_MANAGER = "cert-manager"
 CERT_MANAGER_WEBHOOK = "cert-manager-webhook"
@@ -81,13 +84,8 @@ def certificates(layout: Layout) -> list[Certificate]:
         _component("kube-scheduler", layout),
         Certificate("kube-proxy", "system:kube-proxy"),
         Certificate(VOLUME_PROVISIONER, USER),
-        Certificate(
-            "kubelet",
-            f"system:node:{layout.node_name}",
-            "system:nodes",
-            names=(layout.node_name, layout.node_address),
-            server=True,
-        ),
+        *(_kubelet(node) for node in nodes(layout)),
+        *([Certificate(NODE_CONTROLLER, NODE_CONTROLLER_USER)] if layout.nodes > 1 else ()),
         *(_ingress(layout) if layout.ingress else ()),
     ]
 
@@ -104,6 +102,12 @@ def _ingress(layout: Layout) -> list[Certificate]:
         Certificate(CERT_MANAGER, f"reside:{CERT_MANAGER}"),
         Certificate(CERT_MANAGER_WEBHOOK, CERT_MANAGER_WEBHOOK, names=names, server=True, client=False),
     ]
+
+
+def _kubelet(node: NodeLayout) -> Certificate:
+    names = (node.name, node.address)
+    user = f"system:node:{node.name}"
+    return Certificate(node.component("kubelet"), user, "system:nodes", names=names, server=True)
 
 
 def _component(name: str, layout: Layout) -> Certificate:

@@ -12,7 +12,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +46,22 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Place:
+    """The namespaces of a node.
+
+    Args:
+        enter: prefix of commands that run in them.
+        token: identifies them; a process in older ones is not current.
+    """
+
+    enter: Sequence[str]
+    token: str
+
+
+_OUTSIDE = Place((), "")
+
+
+@dataclass(frozen=True)
 class Supervisor:
     """The processes of one local cluster.
 
@@ -54,16 +70,14 @@ class Supervisor:
         pids: folder of records.
         logs: folder of logs.
         search: PATH of the processes.
-        enter: prefix of commands that run in the node's namespaces.
-        namespaces: token of the existing namespaces; a process in older ones is not current.
+        places: namespaces of each node, by its number; none if there is no node, or if nothing is started.
     """
 
     state: Path
     pids: Path
     logs: Path
     search: str
-    enter: Sequence[str] = ()
-    namespaces: str = ""
+    places: Mapping[int, Place] = field(default_factory=dict)
 
     def log(self, component: str) -> Path:
         """Return the log file of a component."""
@@ -132,15 +146,19 @@ class Supervisor:
         return ComponentFailedError(name, reason, log, tail)
 
     def _argv(self, component: Component) -> list[str]:
-        return [*(self.enter if component.in_node else ()), *component.argv]
+        return [*self._place(component).enter, *component.argv]
+
+    def _place(self, component: Component) -> Place:
+        return _OUTSIDE if component.node is None else self.places.get(component.node, _OUTSIDE)
 
     def _environment(self, component: Component) -> Mapping[str, str]:
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         return {**inherited, "PATH": self.search, **component.env, MARK: str(self.state)}
 
     def _digest(self, component: Component) -> str:
-        token = self.namespaces if component.in_node else ""
-        spec = [self._argv(component), dict(component.env), token]
+        spec = [self._argv(component), dict(component.env), self._place(component).token]
+        if component.config:
+            spec.append(component.config)
         return hashlib.sha256(json.dumps(spec).encode()).hexdigest()
 
     def _path(self, name: str) -> Path:

@@ -28,7 +28,6 @@ _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _REQUESTED = "volume.kubernetes.io/storage-provisioner"
 _CLAIMS = "/api/v1/persistentvolumeclaims"
 _VOLUMES = "/api/v1/persistentvolumes"
-TIMEOUT = httpx2.Timeout(15.0)
 _WATCH_TIMEOUT = httpx2.Timeout(15.0, read=None)  # without events, the API server ends a watch after minutes
 _log = logging.getLogger("reside.local.volumes")
 

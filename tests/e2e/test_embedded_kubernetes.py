@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from anyio import to_thread
+from e2e.nodes import kill_node
 from e2e.probe_image import push_probe
 from support.clusters import fresh_state
 from support.eventually import eventually, eventually_sync
@@ -39,9 +40,9 @@ class Cluster:
         self.local = LocalCluster(name, fresh_state(name))
         self.folder = folder
 
-    def up(self, *, ingress: bool = False) -> ClusterInfo:
+    def up(self, *, ingress: bool = False, nodes: int | None = None) -> ClusterInfo:
         """Start or repair the cluster."""
-        self.info = LocalCluster(self.local.name, self.local.state, ingress=ingress).up()
+        self.info = LocalCluster(self.local.name, self.local.state, ingress=ingress, nodes=nodes).up()
         return self.info
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
@@ -150,7 +151,7 @@ def traces(state: Path, index: int) -> dict[str, list[str]]:
         "links": [line for line in links if f" {name}@" in line],
         "routes": [line for line in routes if f"dev {name}" in line or line.startswith(f"10.{100 + index}.")],
         "rules": [line for line in rules if f"reside-local:{index}" in line.split() or name in line.split()],
-        "namespaces": [str(path) for path in Path("/run/netns").glob(name)],
+        "namespaces": [str(path) for path in Path("/run/netns").iterdir() if path.name.split("-")[0] == name],
         "groups": [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{name}")],
         "sockets": [str(path) for path in Path("/run/reside").glob(str(index))],
     }
@@ -386,6 +387,64 @@ def test_the_webhook_of_cert_manager_refuses_an_invalid_certificate(cluster: Clu
             return str(error)
 
     eventually_sync("a refusal", refusal, lambda text: "webhook.cert-manager.io" in text and "renewBefore" in text)
+
+
+def movable(image: str, node: str) -> list[dict[str, Any]]:
+    """Return a StatefulSet with a volume and a Service, whose pod prefers a node."""
+    claim, deployment, service = probe("movable", image)
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    preferred = [{"weight": 100, "preference": term}]
+    pod = deployment["spec"]["template"]["spec"]
+    pod["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    spec = {**deployment["spec"], "serviceName": "movable"}
+    return [claim, {**deployment, "kind": "StatefulSet", "spec": spec}, service]
+
+
+def place_of(cluster: Cluster, pod: str) -> tuple[str, str]:
+    """Return node and address of a pod that is ready and not being deleted; two empty texts if there is none."""
+    found = json.loads(cluster.kubectl("get", "pods", "--field-selector", f"metadata.name={pod}", "-o", "json"))[
+        "items"
+    ]
+    for item in found:
+        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in item["status"]["conditions"])
+        if ready and "deletionTimestamp" not in item["metadata"]:
+            return item["spec"]["nodeName"], item["status"]["podIP"]
+    return "", ""
+
+
+def test_pods_of_two_nodes_reach_each_other_and_a_stateful_set_leaves_a_dead_node(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.up()
+    cluster.wait_for("first")
+    before = cluster.ask("first", "/name")
+    first, second = cluster.up(nodes=2).nodes
+    assert cluster.ask("first", "/name") == before
+    assert {status.state for status in cluster.local.status()} == {"running"}
+    manifests = movable(push_probe(cluster.info, tmp_path), second)
+    cluster.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    cluster.kubectl("rollout", "status", "statefulset/movable", f"--timeout={POD_SECONDS}s")
+    eventually_sync("an answer of movable", lambda: cluster.answers("movable"), within=POD_SECONDS)
+    node, address = place_of(cluster, "movable-0")
+    assert node == second
+    assert place_of(cluster, before)[0] == first
+    for url in ("http://movable/name", f"http://{address}:8080/name"):
+        assert cluster.ask("first", "/fetch", url=url) == "movable-0"
+    assert cluster.ask("movable", "/fetch", url="http://first/name") == before
+    assert cluster.ask("movable", "/fetch", url=f"http://{cluster.info.registry_bridge}/v2/") == "{}"
+    cluster.kubectl("logs", "movable-0")
+    httpx2.put(f"{cluster.service('movable')}/kept", content=b"moves", trust_env=False).raise_for_status()
+
+    kill_node(cluster.local, second)
+    eventually_sync("movable on the first node", lambda: place_of(cluster, "movable-0")[0], first.__eq__, within=240)
+    eventually_sync("an answer of movable", lambda: cluster.answers("movable"), within=POD_SECONDS)
+    assert cluster.ask("movable", "/kept") == "moves"
+    assert cluster.ask("first", "/fetch", url="http://movable/name") == "movable-0"
+
+    cluster.up()
+    assert {status.state for status in cluster.local.status()} == {"running"}
+    taints = ("get", "node", second, "-o", "jsonpath={.spec.taints}")
+    eventually_sync("the second node in service", lambda: cluster.kubectl(*taints), lambda text: not text)
 
 
 def test_down_leaves_only_the_state_from_which_up_restores_the_cluster(cluster: Cluster) -> None:

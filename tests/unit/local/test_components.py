@@ -10,6 +10,7 @@ from reside.local.components import Component, control_plane, stop_order
 from reside.local.layout import Layout
 from reside.local.network import comment, rules
 from reside.local.node import after_objects, config_files, containerd_config, node
+from reside.local.node_layout import first_node
 
 FULL = Layout("full", 4, Path("/state"), control_plane_only=False)
 ALONE = Layout("alone", 4, Path("/state"), control_plane_only=True)
@@ -81,7 +82,7 @@ def test_two_instances_share_no_path_port_group_or_interface() -> None:
         assert {
             argument for argument in one.argv if argument in two.argv and ("/state" in argument or "10." in argument)
         } == set()
-    one, two = containerd_config(FULL, find("runc")), containerd_config(other, find("runc"))
+    one, two = (containerd_config(first_node(layout), find("runc")) for layout in (FULL, other))
     assert {line for line in one.splitlines() if "/state" in line or "/run/" in line}.isdisjoint(two.splitlines())
 
 

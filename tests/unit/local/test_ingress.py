@@ -11,7 +11,7 @@ from cryptography import x509
 from typer.testing import CliRunner
 
 from reside.local import ClusterInfo, LocalCluster, Toolchain, ToolMissingError, UsageError, pki
-from reside.local.allocation import INSTANCE_FILE, Allocation, IndexAllocator, add_ingress, read_allocation
+from reside.local.allocation import INSTANCE_FILE, Allocation, IndexAllocator, extend, read_allocation
 from reside.local.cli import app
 from reside.local.info import describe, write_info
 from reside.local.ingress import WEBHOOK_PORT, config_files, ingress
@@ -42,7 +42,7 @@ def test_every_address_is_the_nodes_own(layout: Layout) -> None:
     addresses = [argument.partition("=")[2] for argument in traefik.argv if ".address=" in argument]
     assert len(addresses) == 2
     assert all(address.startswith(f"{layout.node_address}:") for address in addresses)
-    assert all(component.in_node for component in ingress(layout, find))
+    assert all(component.node == 1 for component in ingress(layout, find))
     controller = yaml.safe_load(config_files(layout)[layout.config / "cert-manager.yaml"])
     assert controller["healthzListenAddress"].startswith(f"{layout.node_address}:")
 
@@ -107,7 +107,7 @@ def test_an_ingress_is_remembered(tmp_path: Path) -> None:
     allocator = IndexAllocator(tmp_path / "allocations")
     first = allocator.allocate("state", state, lambda _: True, control_plane_only=False)
     assert not first.ingress
-    added = add_ingress(first, state)
+    added = extend(first, state, ingress=True)
     assert added == Allocation("state", first.index, control_plane_only=False, ingress=True)
     assert read_allocation(state) == added
     assert allocator.allocate("state", state, lambda _: True, control_plane_only=False) == added

@@ -9,6 +9,7 @@ import pytest
 from reside.local import UsageError
 from reside.local.info import ClusterInfo, describe, read_info, write_info
 from reside.local.layout import INDEXES, Layout, check_name
+from reside.local.node_layout import NODES, NodeLayout
 
 STATE = Path("/state")
 
@@ -26,7 +27,10 @@ def test_networks_of_all_numbers_are_private_and_disjoint() -> None:
 @pytest.mark.parametrize("index", [INDEXES.start, 7, INDEXES.stop - 1])
 def test_ranges_of_one_number_are_disjoint_and_inside_its_network(index: int) -> None:
     it = layout(index)
-    parts = [ipaddress.ip_network(part) for part in (it.pod_range, it.service_range, f"{it.host_address}/32")]
+    every = [NodeLayout(it, number) for number in NODES]
+    pods, addresses = [node.pod_range for node in every], [node.address for node in every]
+    names = (*pods, it.service_range, f"{it.host_address}/32", *(f"{address}/32" for address in addresses))
+    parts = [ipaddress.ip_network(part) for part in names]
     assert all(part.subnet_of(ipaddress.ip_network(it.network)) for part in parts)  # type: ignore[arg-type]
     assert not any(one.overlaps(other) for one, other in combinations(parts, 2))
 
@@ -36,7 +40,8 @@ def test_addresses_lie_in_their_ranges() -> None:
     services = ipaddress.ip_network(it.service_range)
     assert ipaddress.ip_address(it.api_service_address) == services[1]
     assert ipaddress.ip_address(it.dns_address) in services
-    assert ipaddress.ip_address(it.pod_gateway) in ipaddress.ip_network(it.pod_range)
+    for node in (NodeLayout(it, number) for number in NODES):
+        assert ipaddress.ip_address(node.pod_gateway) in ipaddress.ip_network(node.pod_range)
 
 
 def test_loopback_ports_are_never_shared() -> None:
@@ -51,7 +56,10 @@ def test_interface_names_fit_the_kernel() -> None:
 
 def test_a_socket_path_fits_however_long_the_state_folder_is_named() -> None:
     it = Layout("n" * 32, 99, Path("/very/long" * 30), control_plane_only=False)
-    assert len(str(it.containerd_socket)) < 108
+    longest = "device-plugins/kubelet.sock"
+    for node in (NodeLayout(it, number) for number in NODES):
+        assert len(str(node.containerd_socket)) < 108
+        assert len(str(node.kubelet_root / longest)) < 108
 
 
 @pytest.mark.parametrize("name", ["default", "a", "e2e-1", "x" * 32])
