@@ -161,7 +161,7 @@ class PortForward:
         ports = f"{self._local_port or ''}:{self._remote_port}"
         arguments = [*self._options, "port-forward", "--address", "127.0.0.1", self._target, ports]
         process = await asyncio.create_subprocess_exec(
-            *_die_with_parent(), str(kubectl), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=STDOUT
+            *die_with_parent(), str(kubectl), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=STDOUT
         )
         try:
             return await self._read_output(process)
@@ -185,7 +185,7 @@ class PortForward:
         return was_ready
 
 
-def _die_with_parent() -> list[str]:
+def die_with_parent() -> list[str]:
     """Return a command prefix that ends the command when this process is killed; empty if setpriv is missing."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []

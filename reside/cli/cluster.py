@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from reside.cli import claim, config, contexts, joining, output, project, pruning, registry_login, shell
+
+
+from reside.cli import (
+    backups,
+    claim,
+    config,
+    deleting,
+    joining,
+    output,
+    project,
+    pruning,
+    registry_login,
+    shell,
+)
 from reside.cli.accounts import create_account
-from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, default_local
+from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, connection_of, default_local
 from reside.cli.progress import Steps
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
@@ -26,6 +40,14 @@ app.command("prune")(pruning.prune)
 app.command("add")(joining.add)
 app.command("list")(contexts.list_clusters)
 app.command("use")(contexts.use)
+
+
+app = typer.Typer(no_args_is_help=True, help="Clusters: bootstrap, describe, claim super admin, confirm deletions.")
+app.command("prune")(pruning.prune)
+app.command("add")(joining.add)
+app.command("backup")(backups.backup)
+app.command("restore")(backups.restore)
+app.command("delete")(deleting.delete)
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"
@@ -163,7 +185,7 @@ def claim_super_admin_access(
         create_account(chosen)
         configuration = config.load()
     if namespace is not None or not any(c.name == name for c in configuration.clusters):
-        connection = _connection(local or default_local(kubeconfig, kube_context), kubeconfig, kube_context)
+        connection = connection_of(local or default_local(kubeconfig, kube_context), kubeconfig, kube_context)
         cluster = asyncio.run(claim.find_cluster(name, namespace or "reside", connection))
     else:
         cluster = configuration.cluster(name)
@@ -171,14 +193,3 @@ def claim_super_admin_access(
     asyncio.run(claim.claim(configuration, name, recover=recover))
     config.change(lambda current: current.with_cluster(cluster, chosen))
     output.console.print(f"account {chosen} is super admin of cluster {name}")
-
-
-def _connection(local: str | None, kubeconfig: Path | None, kube_context: str | None) -> dict[str, Any]:
-    if local is not None:
-        found = stack_settings.local_cluster(local)
-        return {key: found[key] for key in ("access", "kubeconfig", "kube_context")}
-    return {
-        "access": "port-forward",
-        "kubeconfig": str(kubeconfig.absolute()) if kubeconfig else None,
-        "kube_context": kube_context,
-    }

@@ -211,3 +211,19 @@ def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | No
     except NoSuchClusterError:
         return None
     return "default"
+
+
+def connection_of(local: str | None, kubeconfig: Path | None, kube_context: str | None) -> dict[str, Any]:
+    """Return how a cluster is reached: `access`, `kubeconfig` and `kube_context` of the configuration.
+
+    Raises:
+        InvalidInput: there is no such local cluster.
+    """
+    if local is not None:
+        found = stack_settings.local_cluster(local)
+        return {key: found[key] for key in ("access", "kubeconfig", "kube_context")}
+    return {
+        "access": "port-forward",
+        "kubeconfig": str(kubeconfig.absolute()) if kubeconfig else None,
+        "kube_context": kube_context,
+    }

@@ -147,6 +147,15 @@ class Config(_Entry):
             }
         )
 
+    def without_cluster(self, name: str) -> Config:
+        """Return a copy without this cluster and its contexts; another context becomes the current one."""
+        contexts = tuple(context for context in self.contexts if context.cluster != name)
+        current = self.current_context
+        if not any(context.name == current for context in contexts):
+            current = contexts[0].name if contexts else None
+        clusters = tuple(cluster for cluster in self.clusters if cluster.name != name)
+        return self.model_copy(update={"clusters": clusters, "contexts": contexts, "current_context": current})
+
 
 def _find(entries: tuple[_Named, ...], name: str, what: str, cure: str) -> _Named:
     for entry in entries:

@@ -85,6 +85,17 @@ def archive_other_state(state: Path, stack: str, uid: str | None) -> bool:
     return renamed
 
 
+def remove_state(state: Path, stack: str, uid: str | None) -> None:
+    """Remove the state of a stack whose cluster was deleted; keep one that describes another Kubernetes cluster."""
+    uid_file = state / f"{stack}.cluster"
+    if uid is not None and uid_file.exists() and uid_file.read_text().strip() != uid:
+        return
+    for path in (state / ".pulumi/stacks").glob(f"*/{stack}.json*"):
+        if not path.name.endswith(".old"):
+            path.unlink()
+    uid_file.unlink(missing_ok=True)
+
+
 def remove_partial_files(state: Path) -> None:
     """Remove partially written files of a killed engine: temporary files, and attribute files that are not JSON.
 

@@ -13,7 +13,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import Secret
 
 from reside.access.client import connect
-from reside.model.constants import REGISTRY_SECRET, REGISTRY_SECRET_KEY
+from reside.model.constants import OPERATOR_MANAGER, REGISTRY_SECRET, REGISTRY_SECRET_KEY
 from reside.model.errors import InvalidInput
 from reside.seed.kubernetes import ensure_namespace
 
@@ -91,4 +91,4 @@ async def store_login(target: Target, login: str) -> None:
             type="kubernetes.io/dockerconfigjson",
             stringData={REGISTRY_SECRET_KEY: login},
         )
-        await client.apply(secret, field_manager="reside-cli", force=True)
+        await client.apply(secret, field_manager=OPERATOR_MANAGER, force=True)

@@ -12,7 +12,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,20 +59,44 @@ def create_private(path: Path, content: str | bytes) -> bool:
 
 
 @contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a draft of a file, of mode 0600, that replaces the file after the block, unless the block raised an error.
+
+    Raises:
+        OSError: the file can't be written; it is unchanged.
+    """
+    with _draft_file(path) as (file, draft):
+        yield file
+        _sync_file(file)
+        draft.replace(path)
+
+
+@contextmanager
 def _draft(path: Path, content: str | bytes) -> Iterator[Path]:
     """Write the draft of a file; after the block, remove it if it is still there, and sync the folder."""
+    with _draft_file(path) as (file, draft):
+        file.write(content.encode() if isinstance(content, str) else content)
+        _sync_file(file)
+        yield draft
+
+
+@contextmanager
+def _draft_file(path: Path) -> Iterator[tuple[IO[bytes], Path]]:
+    """Open the draft of a file; after the block, remove it if it is still there, and sync the folder."""
     _remove_abandoned(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)  # of mode 0600
     draft = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        yield draft
+            yield file, draft
     finally:
         draft.unlink(missing_ok=True)
     sync(path.parent)
+
+
+def _sync_file(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _make_folder(folder: Path) -> None:

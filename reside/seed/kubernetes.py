@@ -70,16 +70,6 @@ async def _is_absent(client: lightkube.AsyncClient, name: str) -> bool:
     return False
 
 
-async def delete_secrets(client: lightkube.AsyncClient, names: tuple[str, ...]) -> None:
-    """Delete Secrets; ignore those that do not exist."""
-    for name in names:
-        try:
-            await client.delete(Secret, name)
-        except ApiError as error:
-            if not is_missing(error):
-                raise
-
-
 async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
     """Wait until all pods of a StatefulSet are ready."""
 
@@ -119,10 +109,12 @@ async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: f
 
 async def has_ready_pod(client: lightkube.AsyncClient, name: str) -> bool:
     """Return whether a pod of this replica is ready and not being deleted."""
-    async for pod in client.list(Pod, labels={REPLICA_LABEL: name}):
-        if pod.metadata and pod.metadata.deletionTimestamp is not None:
-            continue
-        conditions = (pod.status.conditions if pod.status else None) or []
-        if any(c.type == "Ready" and c.status == "True" for c in conditions):
-            return True
-    return False
+    return any([is_ready(pod) async for pod in client.list(Pod, labels={REPLICA_LABEL: name})])
+
+
+def is_ready(pod: Pod) -> bool:
+    """Return whether a pod is ready and not being deleted."""
+    if pod.metadata and pod.metadata.deletionTimestamp is not None:
+        return False
+    conditions = (pod.status.conditions if pod.status else None) or []
+    return any(c.type == "Ready" and c.status == "True" for c in conditions)

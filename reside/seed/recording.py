@@ -102,15 +102,6 @@ def record_failure(target: Target, phase: str | None, error: str, *, unless_ende
         _log.warning("the error can't be recorded", configmap=outcome.NAME, error=error, reason=str(refused))
 
 
-async def delete(client: lightkube.AsyncClient) -> None:
-    """Delete the ConfigMap, if it exists."""
-    try:
-        await client.delete(ConfigMap, outcome.NAME)
-    except ApiError as error:
-        if not is_missing(error):
-            raise
-
-
 def _run(
     target: Target,
     change: Callable[[dict[str, str]], dict[str, str]],

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from reside.access.client import connect
 from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SENTINEL_NAME
 from reside.seed import logs, platform, preflight, recording
+
+
+from reside.seed import leftovers, logs, recording
 from reside.seed.kubernetes import (
-    delete_secrets,
     ensure_namespace,
     has_ready_pod,
     wait_for_replica,
@@ -22,6 +24,7 @@ from reside.seed.kubernetes import (
 from reside.seed.teardown import tear_down
 
 if TYPE_CHECKING:
+    from reside.access.target import Target
     from reside.seed.settings import BootstrapSettings
 
 Outputs = dict[str, Any]
@@ -170,23 +173,22 @@ def hand_over(settings: BootstrapSettings) -> Outputs:
     return {}
 
 
-def delete_managed(settings: BootstrapSettings) -> None:
+def delete_managed(target: Target) -> None:
     """Stop the Sentinel and delete all objects that it manages; needs only the Kubernetes API."""
 
     async def delete() -> None:
-        async with connect(settings.target) as client:
-            await tear_down(client, settings.namespace, SENTINEL_NAME, settings.deadline)
+        async with connect(target) as client:
+            await tear_down(client, target.namespace, SENTINEL_NAME, target.deadline)
 
     asyncio.run(delete())
 
 
-def delete_all(settings: BootstrapSettings) -> None:
-    """Run `delete_managed`; delete the bootstrap's Secrets and record, so that nothing remains of it."""
-    delete_managed(settings)
+def delete_all(target: Target) -> None:
+    """Run `delete_managed`; delete Secrets and marks, so that nothing remains of the cluster in its namespace."""
+    delete_managed(target)
 
     async def delete_rest() -> None:
-        async with connect(settings.target) as client:
-            await delete_secrets(client, platform.SECRETS)
-            await recording.delete(client)
+        async with connect(target) as client:
+            await leftovers.delete(client)
 
     asyncio.run(delete_rest())

@@ -20,6 +20,7 @@ from reside.access.waiting import until
 from reside.common.polling import Missing
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL, TEARDOWN_MARKER
 from reside.model.kinds import KINDS, Kind
+from reside.seed import leftovers
 
 if TYPE_CHECKING:
     import lightkube
@@ -54,15 +55,13 @@ async def tear_down(client: lightkube.AsyncClient, namespace: str, stop_first: s
             raise Missing(f"{remaining} pods and Deployments of {stop_first} still exist")
 
     await until(stopped, f"the end of {stop_first}", deadline)
+    certificates = await leftovers.certificates(client)
+    await leftovers.delete_writers(client)
     for kind in sorted(KINDS, key=lambda k: k.kind == _LAST):
         await _delete_all(client, _resource(kind), _MANAGED)
 
     async def deleted() -> None:
-        remaining = [
-            f"{kind.kind}/{found.metadata.name}"
-            for kind in KINDS
-            async for found in client.list(_resource(kind), labels=_MANAGED)
-        ]
+        remaining = await managed(client)
         pods: Any = Pod
         remaining += [
             f"Pod/{found.metadata.name}" async for found in client.list(pods, labels=_REPLICAS) if found.metadata
@@ -71,6 +70,16 @@ async def tear_down(client: lightkube.AsyncClient, namespace: str, stop_first: s
             raise Missing("these objects still exist: " + ", ".join(remaining))
 
     await until(deleted, "the deletion of all objects that ReSide manages", deadline)
+    await leftovers.delete_certificates(client, certificates, deadline)
+
+
+async def managed(client: lightkube.AsyncClient) -> list[str]:
+    """Return `Kind/name` of all objects that ReSide manages."""
+    return [
+        f"{kind.kind}/{found.metadata.name}"
+        for kind in KINDS
+        async for found in client.list(_resource(kind), labels=_MANAGED)
+    ]
 
 
 async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:

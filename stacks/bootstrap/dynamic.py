@@ -78,7 +78,7 @@ class NamespaceProvider(StepProvider):
         """Delete what an interrupted phase created and Pulumi's state does not contain; keep the namespace."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
-        steps.delete_all(settings)
+        steps.delete_all(settings.target)
 
 
 class ReadyProvider(StepProvider):
@@ -104,7 +104,7 @@ class IdentitiesProvider(StepProvider):
         """Delete what an interrupted later phase created, and the Secrets with the credentials of Alpha."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
-        steps.delete_all(settings)
+        steps.delete_all(settings.target)
 
 
 class LaunchedProvider(StepProvider):
@@ -177,7 +177,7 @@ class HandedOverProvider(StepProvider):
         """Stop the Sentinel, then delete all objects that it manages."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
-        steps.delete_managed(settings)
+        steps.delete_managed(settings.target)
 
 
 class _Step(Resource):

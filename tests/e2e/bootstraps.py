@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from dataclasses import replace
+import signal
+import subprocess
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pytest
 from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from support.platform import Platform
 
 PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
 FIRST = {"seed": 0, "alpha": 1, "kubernetes-sentinel": 2}
 """The replicas of a new cluster and their ids."""
+OWN = {"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"}
+"""Objects that Kubernetes creates in each namespace."""
 _EVENTS = ("events", "events.events.k8s.io")
 """Objects that Kubernetes keeps in a namespace for an hour, whatever happens to it."""
 
@@ -29,6 +37,34 @@ def beside(platform: Platform, namespace: str) -> Platform:
 def here(cluster: Platform) -> list[str]:
     """Options of `reside cluster` commands that name this cluster."""
     return ["--namespace", cluster.namespace, "--local", cluster.name]
+
+
+def bootstrap(cluster: Platform) -> list[str]:
+    """Return the command that creates a cluster."""
+    return [*cluster.command, "cluster", "bootstrap", cluster.namespace, *here(cluster)]
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A cluster whose bootstrap was killed in each of its phases, and what its namespace had before."""
+
+    cluster: Platform
+    before: set[str]
+
+
+def kill_at(cluster: Platform, command: Sequence[str], step: str) -> None:
+    """Run a command of the operator, and kill it and its processes at the start of a step."""
+    run = subprocess.Popen(command, env=cluster.environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    with run:
+        assert run.stderr is not None
+        seen = []
+        for line in run.stderr:
+            seen.append(line)
+            if f" {step} " in line and "started" in line:
+                break
+        else:
+            pytest.fail(f"{step} never began:\n{''.join(seen)}")
+        os.killpg(run.pid, signal.SIGKILL)
 
 
 def check_up(cluster: Platform) -> None:

@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from e2e.bootstraps import OWN, PHASES, Killed, beside, bootstrap, contents, kill_at
 from support.clusters import fresh_state
+from support.eventually import eventually_sync
 from support.platform import ROOT, Platform
 
 from reside.cli.cluster_options import IMAGES
@@ -40,6 +42,19 @@ def kubernetes() -> Iterator[Platform]:
         images.parent.mkdir(mode=0o700)
         images.write_text(json.dumps(json.loads(built.stdout)))
         yield platform
+
+
+@pytest.fixture(scope="package")
+def killed(kubernetes: Platform) -> Killed:
+    """Return a cluster whose bootstrap was killed at the start of each phase, and then finished."""
+    cluster = beside(kubernetes, "killed")
+    kubernetes.kubectl("create", "namespace", cluster.namespace)
+    eventually_sync("the namespace's own objects", lambda: set(contents(cluster)) >= OWN)
+    before = set(contents(cluster))
+    for phase in PHASES:
+        kill_at(cluster, bootstrap(cluster), phase)
+    cluster.run(*bootstrap(cluster), seconds=600)
+    return Killed(cluster, before)
 
 
 @contextmanager

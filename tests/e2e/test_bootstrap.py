@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.bootstraps import FIRST, PHASES, beside, check_up, claim, here
+from e2e.bootstraps import FIRST, PHASES, beside, bootstrap, check_up, claim, here
 from support.eventually import eventually_sync
 from support.platform import REGISTRY
 
 from reside.cli.cluster import DEFAULT_ACCOUNT
 
 if TYPE_CHECKING:
+    from e2e.bootstraps import Killed
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
@@ -115,32 +114,13 @@ def _check_record(cluster: Platform) -> None:
     assert "BootstrapSucceeded" in {each["reason"] for each in events}
 
 
-def _bootstrap(cluster: Platform) -> list[str]:
-    return [*cluster.command, "cluster", "bootstrap", cluster.namespace, *here(cluster)]
-
-
-def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(kubernetes: Platform) -> None:
-    cluster = beside(kubernetes, "killed")
-    for phase in PHASES:
-        run = subprocess.Popen(
-            _bootstrap(cluster), env=cluster.environment, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        with run:
-            assert run.stderr is not None
-            seen = []
-            for line in run.stderr:
-                seen.append(line)
-                if f" {phase} " in line and "started" in line:
-                    break
-            else:
-                pytest.fail(f"phase {phase} never began:\n{''.join(seen)}")
-            os.killpg(run.pid, signal.SIGKILL)
-    cluster.run(*_bootstrap(cluster), seconds=600)
+def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(killed: Killed) -> None:
+    cluster = killed.cluster
     check_up(cluster)
     alphas = cluster.objects_of("alpha", "Deployment")
     assert len(alphas) == 1
     uids = {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
-    cluster.run(*_bootstrap(cluster))
+    cluster.run(*bootstrap(cluster))
     assert uids == {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
     accounts = json.loads(cluster.reside("account", "list", "--output", "json").stdout)
     assert [account["name"] for account in accounts] == [DEFAULT_ACCOUNT], "each run uses the account of the first"

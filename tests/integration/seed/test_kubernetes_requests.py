@@ -26,7 +26,7 @@ from reside.access.target import Target
 from reside.cli import registry_login
 from reside.model.constants import CLAIM_SECRET, ENGINE_SECRET, FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
 from reside.model.errors import InvalidInput, NotReady
-from reside.seed import accounts, kubernetes, outcome, platform, recording, running, settings
+from reside.seed import accounts, kubernetes, leftovers, outcome, platform, recording, running, settings
 from reside.seed.teardown import tear_down
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def test_forgetting_deletes_the_secrets_and_may_be_repeated(target: Target
     await accounts.ensure_identities(target)
     async with connect(target) as client:
         for _ in range(2):
-            await kubernetes.delete_secrets(client, platform.SECRETS)
+            await leftovers.delete(client)
         assert await names(client, Secret) == set()
 
 
@@ -174,7 +174,7 @@ async def test_a_record_outlives_a_sweep_and_not_a_deletion(target: Target) -> N
         await tear_down(client, target.namespace, "kubernetes-sentinel", 20)
         assert (await record(target))[0]["alphaAccount"] == "co_zAlpha"
         for _ in range(2):
-            await recording.delete(client)
+            await leftovers.delete(client)
         assert await names(client, ConfigMap) == {"kube-root-ca.crt"}
 
 

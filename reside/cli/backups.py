@@ -1,0 +1,109 @@
+"""`reside cluster backup` and `restore`: a whole cluster in one encrypted file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from pydantic import SecretStr
+
+from reside.cli import config, output
+from reside.cli.places import Place
+from reside.cli.progress import Steps
+from reside.cli.shared_options import with_options
+from reside.model.errors import InvalidInput
+
+PASSPHRASE: Final = "RESIDE_BACKUP_PASSPHRASE"  # noqa: S105 - the name of a variable
+SHORTEST: Final = 8
+RESTORE_S: Final = 300.0
+"""Seconds that each wait of a restore may take, such as that for a volume or for a pod that pulls its image."""
+
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(help=f"File whose first line is the passphrase; if not given, {PASSPHRASE}, or a question."),
+]
+
+
+@with_options(Place)
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup.")],
+    *,
+    passphrase_file: PassphraseFile = None,
+    options: Place,
+) -> None:
+    """Write the cluster's data, accounts and engine states to one encrypted file. Nothing is stopped."""
+    from reside.seed.backups.saving import back_up  # noqa: PLC0415 - slow to import
+
+    target = options.target()
+    secret = _passphrase(passphrase_file, is_new=True)
+    with Steps("backup") as steps:
+        manifest = asyncio.run(back_up(target, file, secret, steps.report))
+    _say(f"{file} has the backup of namespace {manifest.namespace} at {manifest.created}, {_size(file)}")
+    _say("it can be restored only with its passphrase, and has the credentials of all replicas: keep both safe")
+
+
+@with_options(Place)
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `reside cluster backup`.")],
+    *,
+    passphrase_file: PassphraseFile = None,
+    account: Annotated[str, typer.Option(help="Account of yours that the context uses.")] = "admin",
+    options: Place,
+) -> None:
+    """Restore a backup into an empty namespace. Run it again if it was interrupted.
+
+    With --cluster and a place, the cluster is added to the configuration.
+    """
+    from reside.seed.backups.archive import Archive  # noqa: PLC0415 - slow to import
+    from reside.seed.backups.restoring import restore as restore_to  # noqa: PLC0415 - slow to import
+
+    target = options.target(deadline=RESTORE_S)
+    archive = Archive(file, _passphrase(passphrase_file, is_new=False))
+    with Steps("restore") as steps:
+        manifest = asyncio.run(restore_to(target, archive, steps.report))
+    _say(f"namespace {target.namespace} is as it was at {manifest.created}; its replicas are starting")
+    if options.cluster is not None and options.known() is None:
+        cluster = config.Cluster(
+            name=options.cluster,
+            namespace=target.namespace,
+            alpha_replica_id=manifest.alpha,
+            kube_context=target.kube_context,
+            kubeconfig=target.kubeconfig,
+            access="direct" if target.access == "direct" else "port-forward",
+        )
+        config.save(config.load().with_cluster(cluster, account))
+        _say(f"cluster {cluster.name} is added; context {cluster.name} is current")
+
+
+def _passphrase(file: Path | None, *, is_new: bool) -> SecretStr:
+    """Return the passphrase from the file, the environment or the terminal.
+
+    Raises:
+        InvalidInput: there is none, or a new one is too short.
+    """
+    if file is not None:
+        try:
+            found = file.read_text(encoding="utf-8").partition("\n")[0]
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"--passphrase-file {file} can't be read: {error}") from None
+    else:
+        found = os.environ.get(PASSPHRASE, "")
+        if not found and sys.stdin.isatty():
+            found = typer.prompt("passphrase of the backup", hide_input=True, confirmation_prompt=is_new, err=True)
+    if not found:
+        raise InvalidInput(f"there is no passphrase: set {PASSPHRASE}, or name a file with --passphrase-file")
+    if is_new and len(found) < SHORTEST:
+        raise InvalidInput(f"the passphrase has fewer than {SHORTEST} characters: choose a longer one")
+    return SecretStr(found)
+
+
+def _size(file: Path) -> str:
+    return f"{file.stat().st_size / 2**20:.1f} MiB"
+
+
+def _say(line: str) -> None:
+    output.console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,101 @@
+"""`reside cluster delete`: remove a cluster, so that its namespace is as it was before."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from reside.access.client import connect
+from reside.access.objects import cluster_uid
+from reside.cli import config, crash, output, project
+from reside.cli.places import Place
+from reside.cli.shared_options import with_options
+from reside.model.errors import InvalidInput, ResideError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reside.access.target import Target
+
+DELETE_S: Final = 300.0
+"""Seconds that each wait of a deletion may take."""
+OTHERS_S: Final = 5.0
+"""Seconds to wait for the end of a bootstrap of the same cluster."""
+
+
+@with_options(Place)
+def delete(
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    options: Place,
+) -> None:
+    """Show what a cluster has in its namespace; ask, and delete all of it, with its data. The namespace stays."""
+    known = options.known()
+    target = options.target(deadline=DELETE_S)
+    name = options.cluster or (known.name if known else target.namespace)
+    found, uid = asyncio.run(_look(target))
+    for line in listing(target.namespace, found):
+        _say(line)
+    if not yes:
+        _confirm(name)
+    from reside.seed import steps  # noqa: PLC0415 - slow to import
+
+    steps.delete_all(target)
+    _say(f"namespace {target.namespace} has nothing of the cluster any more")
+    _forget(name, target, uid)
+
+
+def listing(namespace: str, found: Sequence[str]) -> list[str]:
+    """Return what is deleted, for people: a line for each kind of objects, and the warning that data is lost."""
+    if not found:
+        return [f"namespace {namespace} has nothing of a cluster"]
+    kinds: dict[str, list[str]] = {}
+    for key in found:
+        kind, _, name = key.partition("/")
+        kinds.setdefault(kind, []).append(name)
+    lines = [f"  {kind}: {', '.join(sorted(names))}" for kind, names in sorted(kinds.items())]
+    volumes = ", ".join(sorted(kinds.get("PersistentVolumeClaim", ())))
+    lost = [f"the data in the volumes {volumes} is lost: `reside cluster backup` saves it"] if volumes else []
+    return [f"these objects of namespace {namespace} are deleted:", *lines, *lost]
+
+
+async def _look(target: Target) -> tuple[list[str], str | None]:
+    """Return what is deleted, and the unique id of the Kubernetes cluster."""
+    from reside.seed import leftovers, teardown  # noqa: PLC0415 - slow to import
+
+    async with connect(target) as client:
+        found = [*await teardown.managed(client), *await leftovers.present(client)]
+        return sorted(set(found)), await cluster_uid(client)
+
+
+def _confirm(name: str) -> None:
+    """Ask for the name of the cluster.
+
+    Raises:
+        InvalidInput: there is nobody to ask.
+        ResideError: it was not given.
+    """
+    if not sys.stdin.isatty():
+        raise InvalidInput("there is no terminal to confirm the deletion: use --yes")
+    if typer.prompt(f"type {name} to delete the cluster", default="", show_default=False) != name:
+        raise ResideError("that is not its name: nothing is deleted")
+
+
+def _forget(name: str, target: Target, uid: str | None) -> None:
+    """Remove the cluster from the configuration, and the state of its bootstrap. Accounts stay."""
+    configuration = config.load()
+    known: Any = next((each for each in configuration.clusters if each.name == name), None)
+    if known is None or known.namespace != target.namespace:
+        return
+    state = project.state_folder()
+    crash.wait_for_others(state, name, OTHERS_S)
+    crash.remove_state(state, name, uid)
+    config.save(configuration.without_cluster(name))
+    _say(f"cluster {name} is not in the configuration any more; accounts stay")
+
+
+def _say(line: str) -> None:
+    output.console.print(line, highlight=False, markup=False, soft_wrap=True)

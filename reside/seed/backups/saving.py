@@ -1,0 +1,111 @@
+"""Back up a running cluster, without stopping anything.
+
+The Sentinel's volume and Jazz's database must be of one moment: a secret value is in the one or in the other. So the
+volume is read before and after the database is copied, and what was read counts only if it did not change in between.
+etcd is not backed up: it has locks only, and Alpha makes its users again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from reside.access.client import connect
+from reside.access.objects import read_secret
+from reside.common.backoff import Retries
+from reside.common.files import replacing
+from reside.model.constants import ACCOUNT_ID_KEY, ALPHA_NAME, SENTINEL_STATE_DIR
+from reside.model.errors import Conflict, InvalidInput
+from reside.seed.backups import pods
+from reside.seed.backups.archive import JAZZ, OBJECTS, SENTINEL, ArchiveWriter, Manifest
+from reside.seed.backups.objects import saved_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pydantic import SecretStr
+
+    from reside.access.target import Target
+
+QUIET_S: Final = 120.0
+"""Seconds to wait at most for a moment in which the Sentinel applies nothing."""
+
+
+class _Changed(Exception):  # noqa: N818 - no error: the attempt is made again
+    """The Sentinel applied something during an attempt."""
+
+
+async def back_up(target: Target, path: Path, passphrase: SecretStr, report: Callable[[str, str], None]) -> Manifest:
+    """Write a backup of a cluster to a new file.
+
+    Args:
+        target: the cluster.
+        path: the file, which must not exist.
+        passphrase: encrypts the backup.
+        report: called with each step and its event.
+
+    Raises:
+        InvalidInput: the file exists, or the namespace has no cluster.
+        Conflict: the Sentinel applied changes all the time.
+        NotReady: a pod or the Kubernetes API is not available.
+        OSError: the file can't be written.
+    """
+    if path.exists():  # noqa: ASYNC240 - nothing else runs in this loop yet
+        raise InvalidInput(f"{path} exists: name a new file, or remove it")
+    retries = Retries()
+    try:
+        async with asyncio.timeout(QUIET_S) as limit:
+            while True:
+                try:
+                    return await _attempt(target, path, passphrase, report, limit)
+                except _Changed:
+                    report("a change meanwhile", "found; the backup begins again")
+                    await asyncio.sleep(retries.failed())  # the back-off itself, not a wait for a state
+    except TimeoutError:
+        raise Conflict(
+            f"the Sentinel applied changes for {QUIET_S:.0f} s without a pause, so no moment could be backed up: wait "
+            "until `reside replica list` shows no change, then try again"
+        ) from None
+
+
+async def _attempt(
+    target: Target,
+    path: Path,
+    passphrase: SecretStr,
+    report: Callable[[str, str], None],
+    limit: asyncio.Timeout,
+) -> Manifest:
+    async with connect(target) as client:
+        alpha = await read_secret(client, ALPHA_NAME)
+        if not alpha or ACCOUNT_ID_KEY not in alpha:
+            raise InvalidInput(f"namespace {target.namespace} has no ReSide cluster: check the name of the namespace")
+        pod = await pods.sentinel_pod(client)
+        before = await pods.fingerprint(target, pod)
+        with replacing(path) as file:
+            archive = ArchiveWriter(file, passphrase)
+            report(JAZZ, "started")
+            async with pods.program(target, pods.JAZZ_POD, "snapshot", pods.DATABASE) as snapshot:
+                await snapshot.read_line()
+                archive.add(OBJECTS, _encoded(await saved_objects(client)))
+                report(SENTINEL, "started")
+                async with pods.program(target, pod, "pack", SENTINEL_STATE_DIR) as packed:
+                    await archive.add_parts(SENTINEL, packed.chunks())
+                if await pods.fingerprint(target, pod) != before:
+                    raise _Changed
+                report(SENTINEL, "done")
+                limit.reschedule(None)  # the moment is found; its copy may take as long as it takes
+                await snapshot.send(b"\n")
+                await archive.add_parts(JAZZ, snapshot.chunks())
+            report(JAZZ, "done")
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            manifest = Manifest(secrets.token_hex(8), created, target.namespace, alpha[ACCOUNT_ID_KEY])
+            archive.finish(manifest)
+        return manifest
+
+
+def _encoded(objects: list[dict[str, Any]]) -> bytes:
+    return json.dumps(objects, sort_keys=True).encode()

@@ -1,0 +1,109 @@
+"""A cluster is backed up, deleted so that its namespace is as before, and restored from the file.
+
+The tests use the cluster of `test_bootstrap.py`, and the last one deletes it. So their order is that of the files.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from e2e.administrator import credentials
+from e2e.bootstraps import contents, here, kill_at
+from e2e.calls import call_greeter
+from support.eventually import eventually_sync
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from e2e.bootstraps import Killed
+    from support.platform import Platform
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.anyio]
+SECRET = "correct horse battery staple"
+
+
+def test_a_deleted_cluster_is_restored_from_its_backup(killed: Killed, tmp_path: Path) -> None:
+    cluster, file = killed.cluster, tmp_path / "backup.reside"
+    (tmp_path / "passphrase").write_text(f"{SECRET}\n")
+    (tmp_path / "wrong").write_text("wrong passphrase\n")
+    _use(cluster)
+    before, ids = _seen(cluster), _ids(cluster)
+    done = cluster.reside("cluster", "backup", str(file), "--passphrase-file", str(tmp_path / "passphrase"))
+    assert SECRET not in done.stdout + done.stderr
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "exists: name a new file" in _refused(cluster, "backup", file, tmp_path / "passphrase")
+    assert "is not empty, it has Deployment/alpha-" in _refused(cluster, "restore", file, tmp_path / "passphrase")
+
+    listed = cluster.reside("cluster", "delete", "--yes").stdout
+    assert "StatefulSet: etcd, jazz" in listed
+    _check_empty(killed)
+    assert "no cluster is configured" in _refused(cluster, "restore", file, tmp_path / "passphrase")
+    where = ("--cluster", cluster.namespace, *here(cluster))
+    assert "encrypted with another passphrase" in _refused(cluster, "restore", file, tmp_path / "wrong", *where)
+    (tmp_path / "cut").write_bytes(file.read_bytes()[:-1000])
+    assert "was cut" in _refused(cluster, "restore", tmp_path / "cut", tmp_path / "passphrase", *where)
+    assert set(contents(cluster)) == killed.before, "a refused restore changes nothing"
+
+    command = [*cluster.command, "cluster", "restore", str(file)]
+    command += ["--passphrase-file", str(tmp_path / "passphrase"), *where]
+    kill_at(cluster, command, "volume jazz")
+    cluster.run(*command)
+    eventually_sync("the replicas as they were", lambda: _seen(cluster), lambda seen: seen == before, within=180)
+    assert ids <= _ids(cluster)
+    eventually_sync("a pod of the greeter", lambda: cluster.ready_pods("greeter"), within=180)
+    assert anyio.run(call_greeter, cluster, credentials(cluster, "caller"))["version"] == 1
+    cluster.load(cluster.build("examples/replicas/report", "v1"), "--name", "after")
+    assert "reside-restore" not in cluster.kubectl("get", "configmaps,pods", "-o", "name")
+
+
+def test_a_deletion_leaves_a_namespace_as_it_was(killed: Killed) -> None:
+    killed.cluster.reside("cluster", "delete", "--yes")
+    _check_empty(killed)
+
+
+def _use(cluster: Platform) -> None:
+    """Load replicas, one of which has ended, and grant a permission by hand."""
+    cluster.build("examples/contracts/greeting.v1", "v1")
+    for name in ("greeter", "caller", "report"):
+        cluster.load(cluster.build(f"examples/replicas/{name}", "v1"))
+    cluster.reside("permission", "grant", "caller", "alpha", "replica:read:all", "--reason", "for the test")
+
+
+def _seen(cluster: Platform) -> dict[str, Any]:
+    """Return all replicas and permissions that an operator sees, and the credentials of the replicas."""
+    permissions = json.loads(cluster.reside("permission", "list", "--output", "json").stdout)
+    replicas = cluster.replicas()
+    for row in replicas.values():
+        row.pop("note")
+    secrets = {name: cluster.secret(name) for name in ("alpha", "greeter", "caller", "super-admin-claim")}
+    assert permissions
+    return {"replicas": replicas, "permissions": permissions, "secrets": secrets}
+
+
+def _ids(cluster: Platform) -> set[str]:
+    """Return the ids of all values in Jazz."""
+    with closing(sqlite3.connect(f"file:{cluster.jazz_database()}?mode=ro", uri=True)) as database:
+        return {row[0] for row in database.execute("SELECT id FROM coValues")}
+
+
+def _check_empty(killed: Killed) -> None:
+    """Check that the namespace has exactly the objects that it had before the cluster, and no volume is left."""
+    eventually_sync(
+        "the namespace as it was",
+        lambda: set(contents(killed.cluster)) ^ killed.before,
+        lambda left: not left,
+        within=180,
+    )
+    eventually_sync("no volume", killed.cluster.volumes, lambda left: not left, within=180)
+
+
+def _refused(cluster: Platform, command: str, file: Path, passphrase: Path, *options: str) -> str:
+    """Run a command that must be refused, and return its message."""
+    done = cluster.reside("cluster", command, str(file), "--passphrase-file", str(passphrase), *options, check=False)
+    assert done.returncode == 1, done.stdout
+    return " ".join(done.stderr.split())
