@@ -22,6 +22,7 @@ from reside.cli import (
     pruning,
     registry_login,
     shell,
+    upgrading,
 )
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, connection_of, default_local
@@ -48,6 +49,7 @@ app.command("add")(joining.add)
 app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.command("delete")(deleting.delete)
+app.command("upgrade")(upgrading.upgrade)
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"

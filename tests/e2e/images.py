@@ -43,7 +43,7 @@ def _changed(platform: Platform, image: str, **members: Any) -> str:
         manifest = found.json()
         config = http.get(f"{base}/blobs/{manifest['config']['digest']}").raise_for_status().json()
         config["config"] |= members
-        config["config"].setdefault("Labels", {})["io.reside.test"] = tag
+        config["config"]["Labels"] = {**(config["config"].get("Labels") or {}), "io.reside.test": tag}
         blob = json.dumps(config).encode()
         digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
         upload = http.post(f"{base}/blobs/uploads/").raise_for_status().headers["location"]

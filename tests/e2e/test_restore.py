@@ -1,4 +1,4 @@
-"""A cluster is backed up, deleted so that its namespace is as before, and restored from the file.
+"""A cluster is backed up, deleted so that its namespace is as before, restored from the file, and upgraded under load.
 
 The tests use the cluster of `test_bootstrap.py`, and the last one deletes it. So their order is that of the files.
 """
@@ -8,14 +8,20 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from e2e.administrator import credentials
 from e2e.bootstraps import contents, here, kill_at
-from e2e.calls import call_greeter
+from e2e.calls import call_greeter, steady_calls
+from e2e.images import touched
 from support.eventually import eventually_sync
+
+from reside.model.constants import RESIDE_REGISTRY as REGISTRY_HOST
+from reside.registry import ImageReference, RegistryClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,9 +67,46 @@ def test_a_deleted_cluster_is_restored_from_its_backup(killed: Killed, tmp_path:
     assert "reside-restore" not in cluster.kubectl("get", "configmaps,pods", "-o", "name")
 
 
+async def test_an_upgrade_under_load_fails_no_call_and_keeps_all_data(killed: Killed, tmp_path: Path) -> None:
+    cluster, images = killed.cluster, tmp_path / "images.json"
+    before, ids = await to_thread.run_sync(_seen, cluster), _ids(cluster)
+    images.write_text(json.dumps(await to_thread.run_sync(_released, cluster)))
+    shown = cluster.reside("cluster", "upgrade", "--images", str(images), check=False)
+    assert (shown.returncode, "nothing was upgraded" in shown.stderr) == (1, True)
+    assert "  alpha: sha256:" in shown.stdout
+    assert "  StatefulSet/jazz:\n    spec.template.spec.containers" in shown.stdout
+    assert await to_thread.run_sync(_seen, cluster) == before
+    async with steady_calls(cluster, 20) as outcome:
+        command = ("cluster", "upgrade", "--images", str(images), "--yes")
+        await to_thread.run_sync(partial(cluster.reside, *command, seconds=400))
+    assert outcome.failures == []
+    after = await to_thread.run_sync(_seen, cluster)
+    assert {name: row["version"] for name, row in after["replicas"].items()} == {
+        name: row["version"] + (name in UPGRADED) for name, row in before["replicas"].items()
+    }
+    assert (after["permissions"], after["secrets"]) == (before["permissions"], before["secrets"])
+    assert ids <= await to_thread.run_sync(_ids, cluster)
+    again = await to_thread.run_sync(partial(cluster.reside, "cluster", "upgrade", "--images", str(images)))
+    assert "has these images already" in again.stdout
+
+
 def test_a_deletion_leaves_a_namespace_as_it_was(killed: Killed) -> None:
     killed.cluster.reside("cluster", "delete", "--yes")
     _check_empty(killed)
+
+
+UPGRADED = ("alpha", "kubernetes-sentinel")
+"""Replicas whose images `_released` changes; it also changes that of Jazz."""
+
+
+def _released(cluster: Platform) -> dict[str, str]:
+    """Push other images of the platform, and return all of them."""
+    found: dict[str, str] = json.loads((cluster.folder / "state/images.json").read_text())
+    client = RegistryClient({REGISTRY_HOST: f"http://{cluster.info.registry_loopback}"})
+    for name in (*UPGRADED, "jazz"):
+        reference = ImageReference.parse(touched(cluster, found[name]))
+        found[name] = f"{reference.identity}@{anyio.run(client.resolve, reference)}"
+    return found
 
 
 def _use(cluster: Platform) -> None:

@@ -1,0 +1,111 @@
+"""`reside cluster upgrade`: show what other images change in a running cluster, and load them. All data stays."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from pydantic.alias_generators import to_snake
+
+from reside.access.client import connect
+from reside.cli import config, output, project
+from reside.cli.cluster_options import IMAGES
+from reside.cli.progress import Steps
+from reside.cli.prompt import confirm
+from reside.cli.replicas import ReplicaView
+from reside.cli.session import open_session, target_of
+from reside.model.alpha_contract import CLUSTER_SETTINGS
+from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SEED_NAME, SENTINEL_NAME
+from reside.model.errors import ResideError
+from reside.seed import settings as stack_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reside.cli.session import Session
+    from reside.seed.release import Upgrade
+    from reside.seed.settings import BootstrapSettings
+
+_EFFECTS: Final = {
+    SEED_NAME: "recorded, not started",
+    ALPHA_NAME: "a new version starts, then the old one stops",
+    SENTINEL_NAME: "a new version starts, then the old one stops",
+    JAZZ_NAME: "restarts; what is written meanwhile waits",
+    ETCD_NAME: "restarts; locks wait meanwhile",
+}
+_DIGEST: Final = len("sha256:") + 12
+
+
+def upgrade(
+    *,
+    cluster_name: Annotated[
+        str | None, typer.Option("--cluster", help="Cluster of the configuration; the current one if not given.")
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="JSON file with the digests of the release's images; that of `make up` if not given."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Upgrade without asking.")] = False,
+) -> None:
+    """Show what the images of another release change; ask, and load them. Settings and data stay as they are."""
+    configuration = config.load()
+    cluster = configuration.cluster(cluster_name or configuration.context().cluster)
+    found = stack_settings.read_images(images or project.state_folder() / IMAGES)
+    settings, plan = asyncio.run(_plan(configuration, cluster, found))
+    if plan.is_empty:
+        _say(f"cluster {cluster.name} has these images already")
+        return
+    for line in lines(plan):
+        _say(line)
+    if not (yes or asyncio.run(confirm(f"Upgrade cluster {cluster.name}?"))):
+        raise ResideError("nothing was upgraded")
+    with Steps(f"cluster {cluster.name}") as steps:
+        project.up(settings, cluster.name, steps.report)
+    _say(f"cluster {cluster.name} is upgraded")
+
+
+def lines(plan: Upgrade) -> Iterator[str]:
+    """Yield what an upgrade changes, for people."""
+    for name, (now, then) in plan.images.items():
+        yield f"  {name}: {now[:_DIGEST]} → {then[:_DIGEST]}; {_EFFECTS[name]}"
+    for key, changes in plan.objects.items():
+        yield f"  {key}:"
+        yield from (f"    {change}" for change in changes)
+    yield "replicas keep running, and all data stays; `reside cluster backup FILE` saves it before"
+
+
+async def _plan(
+    configuration: config.Config, cluster: config.Cluster, images: dict[str, str]
+) -> tuple[BootstrapSettings, Upgrade]:
+    """Return the settings of a running cluster with other images, and what these change."""
+    from reside.seed import release  # noqa: PLC0415 - slow to import
+
+    context = next(c.name for c in configuration.contexts if c.cluster == cluster.name)
+    async with open_session(configuration, context) as session, connect(target_of(cluster)) as client:
+        stored = await _stored_settings(session)
+        rows = await ReplicaView(session.node, session.data).rows()
+        running = {row["name"]: str(row["image"]) for row in rows} | await release.storage_images(client)
+        data = {
+            **stored,
+            **await release.storage_settings(client),
+            "namespace": cluster.namespace,
+            "images": images,
+            "access": cluster.access,
+            "kubeconfig": cluster.kubeconfig,
+            "kube_context": cluster.kube_context,
+        }
+        settings = stack_settings.parse(data, f"the settings of cluster {cluster.name}")
+        changed = release.changed_images(running, settings)
+        return settings, release.Upgrade(changed, await release.changed_objects(client, settings))
+
+
+async def _stored_settings(session: Session) -> dict[str, Any]:
+    """Return the settings that the bootstrap stored last."""
+    stored = await session.node.load_map(str(session.data[CLUSTER_SETTINGS]))
+    return {to_snake(member): value for member, value in stored.as_dict().items() if value is not None}
+
+
+def _say(line: str) -> None:
+    output.console.print(line, highlight=False, markup=False, soft_wrap=True)

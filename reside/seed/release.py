@@ -1,0 +1,105 @@
+"""What a running cluster is made of, and what an upgrade changes in it. Nothing here changes the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from lightkube.core.exceptions import ApiError
+from lightkube.resources.apps_v1 import StatefulSet
+from lightkube.resources.core_v1 import PersistentVolumeClaim
+
+from reside.access.client import is_missing
+from reside.model.applied import as_applied
+from reside.model.constants import ENGINE_SECRET, ETCD_NAME, FIELD_MANAGER, JAZZ_NAME
+from reside.seed import platform
+from reside.seed.backups.objects import resource_class
+from reside.sentinel.objects.differences import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import lightkube
+
+    from reside.seed.settings import BootstrapSettings
+
+STORAGE: Final = (JAZZ_NAME, ETCD_NAME)
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What an upgrade changes.
+
+    Attributes:
+        images: name of an image → its digest now and then, for those that change.
+        objects: `Kind/name` of an object of the platform → its changes, each as a line.
+    """
+
+    images: Mapping[str, tuple[str, str]]
+    objects: Mapping[str, Sequence[str]]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return not self.images and not self.objects
+
+
+async def storage_settings(client: lightkube.AsyncClient) -> dict[str, Any]:
+    """Return the settings that only the objects of Jazz and its volume have."""
+    claim = await client.get(PersistentVolumeClaim, JAZZ_NAME)
+    jazz = await client.get(StatefulSet, JAZZ_NAME)
+    found: dict[str, Any] = {}
+    if claim.spec is not None:
+        found["storage_class"] = claim.spec.storageClassName
+        found["storage_size"] = (claim.spec.resources.requests or {}).get("storage") if claim.spec.resources else None
+    containers = jazz.spec.template.spec.containers if jazz.spec and jazz.spec.template.spec else []
+    found["jazz_mode"] = next((e.value for c in containers for e in c.env or () if e.name == "MODE"), None)
+    return {member: value for member, value in found.items() if value is not None}
+
+
+async def storage_images(client: lightkube.AsyncClient) -> dict[str, str]:
+    """Return the images of Jazz and etcd."""
+    found = {}
+    for name in STORAGE:
+        stateful = await client.get(StatefulSet, name)
+        if stateful.spec and stateful.spec.template.spec:
+            found[name] = str(stateful.spec.template.spec.containers[0].image)
+    return found
+
+
+def changed_images(running: Mapping[str, str], settings: BootstrapSettings) -> dict[str, tuple[str, str]]:
+    """Return the images whose digests change: name → digest now and then.
+
+    Args:
+        running: name → `image@digest` in the cluster.
+        settings: those of the upgrade.
+    """
+    wanted = settings.images.model_dump(by_alias=True)
+    digests = {name: (running[name].rpartition("@")[2], image.rpartition("@")[2]) for name, image in wanted.items()}
+    return {name: (now, then) for name, (now, then) in digests.items() if now != then}
+
+
+async def changed_objects(client: lightkube.AsyncClient, settings: BootstrapSettings) -> dict[str, list[str]]:
+    """Return the changes of the platform's objects, as the API server computes them; nothing is written."""
+    found = {}
+    for document in platform.platform_stack(settings, ""):
+        key = f"{document['kind']}/{document['metadata']['name']}"
+        if key == f"Secret/{ENGINE_SECRET}":  # its value stays
+            continue
+        body = resource_class(document["kind"]).from_dict(as_applied(document, settings.namespace))
+        after = await client.apply(body, field_manager=FIELD_MANAGER, force=True, dry_run=True)
+        before = await _live(client, type(body), document["metadata"]["name"])
+        if before is None:
+            found[key] = ["is created"]
+        elif lines := [str(change) for change in changes(before.to_dict(), after.to_dict())]:
+            found[key] = lines
+    return found
+
+
+async def _live(client: lightkube.AsyncClient, kind: Any, name: str) -> Any:
+    try:
+        return await client.get(kind, name)
+    except ApiError as error:
+        if is_missing(error):
+            return None
+        raise
