@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path  # typer reads the annotations when the program starts
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,6 +16,10 @@ from reside.local import LocalCluster, NoSuchClusterError
 from reside.model.errors import InvalidInput
 from reside.model.locations import check_repository
 from reside.seed import settings as stack_settings
+from reside.seed.settings import described
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 IMAGES = "images.json"
 """Name of the file in the state folder that contains the images' digests."""
@@ -27,87 +31,53 @@ LocalName = Annotated[
 ]
 
 
+OPTION_OF: Final = {
+    "allowed_registries": "allowed_registry",
+    "ingress_annotations": "ingress_annotation",
+    "registry_authorities": "registry_ca",
+    "registry_credentials": "registry_config",
+    "registry_mirrors": "registry_mirror",
+}
+"""Settings whose options have other names, because each gives one of several values, or a file."""
+
+
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The options of a cluster to bootstrap."""
+    """The options of a cluster to bootstrap: each gives the setting of its name (`OPTION_OF`)."""
 
-    namespace: Annotated[str, typer.Option(help="Kubernetes namespace of the cluster.")] = "reside"
+    namespace: Annotated[str | None, typer.Option(help=described("namespace", "`reside` if not given."))] = None
     kubeconfig: Kubeconfig = None
     local: LocalName = None
     images: Annotated[
         Path | None,
         typer.Option(help="JSON file with the digests of the platform's images; that of `make up` if not given."),
     ] = None
-    domain: Annotated[
-        str | None, typer.Option(help="Domain of the cluster's Ingresses; requires --cluster-issuer.")
-    ] = None
-    cluster_issuer: Annotated[str | None, typer.Option(help="cert-manager's ClusterIssuer for the domain.")] = None
-    default_placement_group: Annotated[str | None, typer.Option(help="Placement group of new replicas.")] = None
-    storage_class: Annotated[
-        str | None, typer.Option(help="StorageClass of the volumes; the cluster's default if not given.")
-    ] = None
-    jazz_mode: Annotated[
-        str | None,
-        typer.Option(
-            help="`members`: the Jazz server stores only what could count for readers; `open`: all that is signed. "
-            "`members` if not given."
-        ),
-    ] = None
+    domain: Annotated[str | None, typer.Option(help=described("domain"))] = None
+    cluster_issuer: Annotated[str | None, typer.Option(help=described("cluster_issuer"))] = None
+    default_placement_group: Annotated[str | None, typer.Option(help=described("default_placement_group"))] = None
+    storage_class: Annotated[str | None, typer.Option(help=described("storage_class"))] = None
+    storage_size: Annotated[str | None, typer.Option(help=described("storage_size"))] = None
+    jazz_mode: Annotated[str | None, typer.Option(help=described("jazz_mode"))] = None
     allowed_registry: Annotated[
         list[str] | None, typer.Option(help="Registry host whose images may be loaded; all if not given.")
     ] = None
-    request_expiry_hours: Annotated[
-        float | None,
-        typer.Option(help="Hours after which an undecided load request expires; 24 if not given."),
-    ] = None
-    request_history: Annotated[
-        int | None,
-        typer.Option(help="Finished load requests that are kept of each replica and client; 10 if not given."),
-    ] = None
-    traces_endpoint: Annotated[
-        str | None,
-        typer.Option(help="Address to which pods send traces by OTLP over HTTP; none are sent if not given."),
-    ] = None
-    state_backend: Annotated[
-        str | None,
-        typer.Option(
-            help="Object store for the Sentinel's states, such as s3://BUCKET/PREFIX?region=REGION, or `volume` to "
-            "move them back from one; on its volume if not given (docs/model.md, section 3)."
-        ),
-    ] = None
-    secrets_provider: Annotated[
-        str | None,
-        typer.Option(
-            help="Key that encrypts secrets in these states, such as awskms://alias/NAME?region=REGION; the engine's "
-            "passphrase if not given."
-        ),
-    ] = None
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="JSON file with levels of the policy's rules, and more rules (docs/model.md, section 3)."),
-    ] = None
+    request_expiry_hours: Annotated[float | None, typer.Option(help=described("request_expiry_hours"))] = None
+    request_history: Annotated[int | None, typer.Option(help=described("request_history"))] = None
+    traces_endpoint: Annotated[str | None, typer.Option(help=described("traces_endpoint"))] = None
+    state_backend: Annotated[str | None, typer.Option(help=described("state_backend"))] = None
+    secrets_provider: Annotated[str | None, typer.Option(help=described("secrets_provider"))] = None
+    policy: Annotated[Path | None, typer.Option(help=f"JSON file. {described('policy')}")] = None
     network_policies: Annotated[
         str | None,
-        typer.Option(
-            help="`ingress`: NetworkPolicies limit who reaches the pods of Jazz, etcd and replicas; `full`: also what "
-            "pods of replicas reach; `off`: none. `ingress` if not given, `off` in a local cluster."
-        ),
+        typer.Option(help=described("network_policies", "`ingress` if not given, `off` in a local cluster.")),
     ] = None
-    ingress_namespace: Annotated[
-        str | None, typer.Option(help="Namespace of the ingress controller; all others if not given.")
-    ] = None
-    ingress_class: Annotated[
-        str | None, typer.Option(help="IngressClass of the cluster's Ingresses; the default one if not given.")
-    ] = None
+    ingress_namespace: Annotated[str | None, typer.Option(help=described("ingress_namespace"))] = None
+    ingress_class: Annotated[str | None, typer.Option(help=described("ingress_class"))] = None
     ingress_annotation: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE: an annotation of the cluster's Ingresses.")
     ] = None
     image_repository: Annotated[
-        str | None,
-        typer.Option(
-            help="Repository with ReSide's images, such as ghcr.io/acme/reside (`reside images push`).",
-            envvar="RESIDE_IMAGE_REPOSITORY",
-        ),
+        str | None, typer.Option(help=described("image_repository"), envvar="RESIDE_IMAGE_REPOSITORY")
     ] = None
     registry_ca: Annotated[
         list[str] | None,
@@ -122,52 +92,56 @@ class ClusterOptions:
     registry_mirror: Annotated[
         list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
     ] = None
+    deadline: Annotated[float | None, typer.Option(help=described("deadline"))] = None
 
     def settings(self, kube_context: str | None = None) -> stack_settings.BootstrapSettings:
-        """Return the bootstrap's settings.
+        """Return the bootstrap's settings: those of the options, else of the environment.
 
         Raises:
             InvalidInput: an option is malformed, or two contradict each other.
         """
-        local = self.local or default_local(self.kubeconfig, kube_context)
+        given = stack_settings.members_of_environment()
+        local = self.local or default_local(
+            self.kubeconfig or given.get("kubeconfig"), kube_context or given.get("kube_context")
+        )
         if local is not None and (self.kubeconfig is not None or kube_context is not None):
             raise InvalidInput("--local can't be combined with --kubeconfig or --kube-context: omit them, or --local")
-        data: dict[str, Any] = {
-            "namespace": self.namespace,
-            "images": stack_settings.read_images(self.images or project.state_folder() / IMAGES),
-            "kubeconfig": str(self.kubeconfig.absolute()) if self.kubeconfig else None,
-            "kube_context": kube_context,
-            "domain": self.domain,
-            "cluster_issuer": self.cluster_issuer,
-            "default_placement_group": self.default_placement_group,
-            "storage_class": self.storage_class,
-        }
-        chosen = {
-            "jazz_mode": self.jazz_mode,
-            "allowed_registries": self.allowed_registry,
-            "request_expiry_hours": self.request_expiry_hours,
-            "request_history": self.request_history,
-            "traces_endpoint": self.traces_endpoint,
-            "state_backend": self.state_backend,
-            "secrets_provider": self.secrets_provider,
-            "network_policies": self.network_policies or ("ingress" if local is None else "off"),
-            "ingress_namespace": self.ingress_namespace,
-            "ingress_class": self.ingress_class,
-            "ingress_annotations": dict(_annotation(entry) for entry in self.ingress_annotation or ()),
-            "policy": None if self.policy is None else _document(self.policy),
-        }
-        data |= {member: value for member, value in chosen.items() if value is not None}
+        data: dict[str, Any] = {"namespace": "reside", "network_policies": "ingress"}
         if local is not None:
-            data |= {**stack_settings.local_cluster(local), "storage_class": self.storage_class or "standard"}
-        mirrors = dict(_mirror(entry) for entry in self.registry_mirror or ())
-        data["registry_mirrors"] = data.get("registry_mirrors", {}) | mirrors
-        data["registry_authorities"] = dict(_authority(entry) for entry in self.registry_ca or ())
-        if self.image_repository:
-            data["image_repository"] = check_repository(self.image_repository, "--image-repository")
-        if self.registry_config is not None:
-            read_login(self.registry_config)
-            data["registry_credentials"] = True
+            data |= {"network_policies": "off", "storage_class": "standard", **stack_settings.local_cluster(local)}
+        mirrors = data.get("registry_mirrors", {})
+        data |= given | self._given()
+        data["registry_mirrors"] = mirrors | data.get("registry_mirrors", {})
+        if kube_context is not None:
+            data["kube_context"] = kube_context
+        data["images"] = stack_settings.read_images(self.images or project.state_folder() / IMAGES)
         return stack_settings.parse(data, "options")
+
+    def _given(self) -> dict[str, Any]:
+        """Return the settings that options give."""
+        found: dict[str, Any] = {}
+        for member in stack_settings.BootstrapSettings.model_fields.keys() - {"images"}:
+            value = getattr(self, OPTION_OF.get(member, member), None)
+            if value not in (None, "", []):
+                found[member] = _READERS[member](value) if member in _READERS else value
+        return found
+
+
+def _absolute(path: Path) -> str:
+    return str(path.absolute())
+
+
+def _has_login(path: Path) -> bool:
+    read_login(path)
+    return True
+
+
+def _pairs(read: Callable[[str], tuple[str, str]]) -> Callable[[list[str]], dict[str, str]]:
+    return lambda entries: dict(read(entry) for entry in entries)
+
+
+def _repository(repository: str) -> str:
+    return check_repository(repository, "--image-repository")
 
 
 def _document(path: Path) -> Any:
@@ -202,7 +176,19 @@ def _authority(entry: str) -> tuple[str, str]:
     return host, read_authority(Path(file), f"--registry-ca {entry}")
 
 
-def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | None:
+_READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "image_repository": _repository,
+    "ingress_annotations": _pairs(_annotation),
+    "kubeconfig": _absolute,
+    "policy": _document,
+    "registry_authorities": _pairs(_authority),
+    "registry_credentials": _has_login,
+    "registry_mirrors": _pairs(_mirror),
+}
+"""How the values of options become settings, where they differ."""
+
+
+def default_local(kubeconfig: Path | str | None, kube_context: str | None) -> str | None:
     """Return `default` if this local cluster exists and the arguments name no other cluster, else None."""
     if kubeconfig is not None or kube_context is not None:
         return None

@@ -29,59 +29,63 @@ _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0
 class ClusterSettings(BaseModel):
     """Settings of a cluster."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     namespace: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
-    """The Kubernetes namespace that is the cluster."""
+    """Kubernetes namespace of the cluster."""
     domain: str | None = None
-    """Host name of the cluster's Ingresses; None: it has none."""
+    """Host name of the cluster's Ingresses; none if not given. It requires a cluster issuer."""
     cluster_issuer: str | None = None
-    """cert-manager's ClusterIssuer for the domain; a domain needs one."""
+    """cert-manager's ClusterIssuer for the domain."""
     default_placement_group: str | None = None
     """Placement group of replicas that have none of their own."""
     registry_mirrors: dict[str, str] = Field(default_factory=dict)
-    """Registry host in image references → the address that serves it, `http://host:port` or `https://host`.
+    """Registry host → the address that serves it in its place, `http://HOST:PORT` or `https://HOST`.
 
-    `host:port` means plain HTTP.
+    `HOST:PORT` means plain HTTP.
     """
 
     image_repository: ImageRepository | None = None
-    """Repository with the images of ReSide, its contracts and examples, e.g. `ghcr.io/acme/reside`.
+    """Repository with ReSide's images, such as `ghcr.io/acme/reside` (`reside images push`).
 
-    None: `registry.reside.internal/reside`. Identities keep their names; see `reside.model.locations`.
+    `registry.reside.internal/reside` if not given. Identities keep their names; see `reside.model.locations`.
     """
     registry_authorities: dict[str, str] = Field(default_factory=dict)
     """Registry host → PEM document with its own certificate authority, which is trusted for this host only."""
     registry_credentials: bool = False
-    """Whether Alpha, and the kubelet for all pods, use the credentials in the Secret `reside-registry`."""
+    """Whether Alpha, and the kubelet for all pods, use the passwords of registries in the Secret `reside-registry`."""
     allowed_registries: tuple[str, ...] = ()
-    """Registry hosts whose images may be loaded; empty: all. As text: separated by commas."""
+    """Registry hosts whose images may be loaded, separated by commas; all if not given."""
     request_expiry_hours: float = Field(default=24.0, gt=0, le=24 * 365)
     """Hours after which a load request that nobody has decided expires."""
     request_history: int = Field(default=10, ge=1, le=1000)
     """How many finished load requests are kept of each replica, and of each client whose requests led to no version."""
 
     traces_endpoint: str | None = None
-    """Address to which pods send traces by OTLP over HTTP, e.g. `http://collector.observability:4318`; None: nowhere.
+    """Address to which pods send traces by OTLP over HTTP, such as `http://collector.observability:4318`.
 
-    Everybody can read it, so it contains no credentials.
+    None are sent if it is not given. Everybody can read it, so it contains no credentials.
     """
 
     network_policies: Literal["off", "ingress", "full"] = "off"
     """NetworkPolicies of Jazz, etcd and replicas: `ingress` limits who reaches pods, `full` also what they reach."""
     ingress_namespace: str | None = None
-    """Namespace of the ingress controller, for NetworkPolicies; None: any other namespace may have it."""
+    """Namespace of the ingress controller, for NetworkPolicies; any other namespace if not given."""
     ingress_class: str | None = None
-    """IngressClass of the cluster's Ingresses; None: the default one of the Kubernetes cluster."""
+    """IngressClass of the cluster's Ingresses; the default one of the Kubernetes cluster if not given."""
     ingress_annotations: dict[str, str] = Field(default_factory=dict)
     """Annotations of the cluster's Ingresses, for the ingress controller."""
     state_backend: StateBackend | None = None
-    """Where the Sentinel keeps the engine's states: an object store, `volume`, or None: the volume.
+    """Object store for the Sentinel's states, such as `s3://BUCKET/PREFIX?region=REGION`; its volume if not given.
 
-    With `volume`, its pod keeps the credentials of the store that has states which are not moved yet.
+    `volume` moves them back from an object store: its pod keeps the credentials of the store that has states which are
+    not moved yet.
     """
     secrets_provider: SecretsProvider | None = None
-    """What encrypts secrets in new and moved states: the address of a key; None: the engine's passphrase."""
+    """Key that encrypts secrets in new and moved states, such as `awskms://alias/NAME?region=REGION`.
+
+    The engine's passphrase if it is not given.
+    """
     policy: dict[str, Any] = Field(default_factory=dict)
     """Levels of the policy's rules, and the rules of an organisation's pack (docs/model.md, section 3)."""
 

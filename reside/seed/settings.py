@@ -1,8 +1,10 @@
-"""Settings of the bootstrap program, validated.
+"""Settings of the bootstrap program, validated. docs/settings.md is made from the descriptions of this one model.
 
-Sources, in order of precedence: the JSON in the environment variable `RESIDE_BOOTSTRAP_SETTINGS` (the seed's Job), the
-file named by `RESIDE_BOOTSTRAP_SETTINGS_FILE` (the CLI), the stack's configuration (a manual `pulumi up`). Dynamic
-providers receive the settings as JSON inputs, because their process does not inherit the program's environment.
+All of them come from the first of these sources that exists: the JSON in the environment variable
+`RESIDE_BOOTSTRAP_SETTINGS` (the seed's Job), the file named by `RESIDE_BOOTSTRAP_SETTINGS_FILE` (the CLI), the stack's
+configuration (a manual `pulumi up`). The CLI and `pulumi up` also read single settings from the environment
+(`members_of_environment`). Dynamic providers receive the settings as JSON inputs, because their process does not
+inherit the program's environment.
 """
 
 from __future__ import annotations
@@ -12,22 +14,23 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 
 from reside.access.target import Access, Target
 from reside.common.validation import describe_faults
 from reside.model.cluster import ClusterSettings
 from reside.model.errors import InvalidInput
-from reside.policy.rules import policy_of
+from reside.sentinel.policy_document import PolicyDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 SETTINGS_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS"
 SETTINGS_FILE_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS_FILE"
-_DOCUMENTS = ("registry_mirrors", "registry_authorities", "ingress_annotations", "policy")
-"""Members that are JSON in the stack's configuration."""
+VARIABLE_PREFIX = "RESIDE_BOOTSTRAP_"
+DOCUMENTS = ("registry_mirrors", "registry_authorities", "ingress_annotations", "policy")
+"""Settings that are JSON in the stack's configuration and in the environment."""
 
 ImageReference = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$")]
 
@@ -53,23 +56,22 @@ class BootstrapSettings(_Settings, ClusterSettings):
 
     images: Images
     access: Access = "port-forward"
-    """How to reach Jazz and etcd: by Service names (in a pod), by cluster IP addresses, or by port-forward."""
+    """How the bootstrap reaches Jazz and etcd: `direct` by addresses of Services, `in-cluster` by their names in a pod,
+    `port-forward` through the Kubernetes API."""
     kubeconfig: str | None = None
-    """Path of the kubeconfig; None: the default locations, or the service account in a pod."""
+    """Path of the kubeconfig; the default locations if not given, in a pod its service account."""
     kube_context: str | None = None
+    """Context of the kubeconfig; the current one if not given."""
     storage_class: str | None = None
-    """StorageClass of the volumes; None: the cluster's default."""
+    """StorageClass of the volumes; the cluster's default if not given."""
     storage_size: str = "1Gi"
+    """Size of each volume: those of Jazz, etcd and the Sentinel."""
     jazz_mode: Literal["members", "open"] = "members"
-    """What the sync server stores: content that could count for readers, or all that is signed (docs/jazz.md)."""
+    """What the Jazz server stores: `members`, what could count for readers; `open`, all that is signed."""
     deadline: float = Field(default=300, gt=0)
     """Seconds that each wait of the bootstrap may take."""
-
-    @field_validator("policy")
-    @classmethod
-    def _is_policy(cls, policy: dict[str, Any]) -> dict[str, Any]:
-        policy_of(policy)
-        return policy
+    policy: PolicyDocument = Field(default_factory=dict)
+    """Levels of the policy's rules, and the rules of an organisation's pack (docs/model.md, section 3)."""
 
     @property
     def target(self) -> Target:
@@ -138,12 +140,15 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> BootstrapSe
     return None
 
 
-def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSettings:
-    """Read the settings from a stack's configuration.
+def from_stack(
+    get: Callable[[str], str | None], root: Path, environment: Mapping[str, str] = os.environ
+) -> BootstrapSettings:
+    """Read the settings from a stack's configuration, and those that the environment has in place of its values.
 
     Args:
         get: returns the value of a configuration key of the project, or None.
         root: base folder of relative paths.
+        environment: has settings as `members_of_environment` reads them.
 
     Raises:
         InvalidInput: see `parse`; also if the named local cluster does not exist.
@@ -151,16 +156,42 @@ def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSetting
     data: dict[str, Any] = {"images": read_images(root / (get("imagesFile") or ".state/images.json"))}
     if local := get("localCluster"):
         data |= local_cluster(local)
-    for member in BootstrapSettings.model_fields.keys() - {"images", *_DOCUMENTS}:
-        if value := get(to_camel(member)):
-            data[member] = value
-    for member in _DOCUMENTS:
-        if text := get(to_camel(member)):
-            try:
-                data[member] = json.loads(text)
-            except json.JSONDecodeError as error:
-                raise InvalidInput(f"stack configuration: {to_camel(member)} is not JSON: {error}") from None
-    return parse(data, "stack configuration")
+    data |= _members(get, to_camel, "stack configuration: ")
+    return parse(data | members_of_environment(environment), "stack configuration and environment")
+
+
+def members_of_environment(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return the settings in the environment: each in the variable `RESIDE_BOOTSTRAP_<MEMBER>`.
+
+    Raises:
+        InvalidInput: a document is not JSON.
+    """
+    return _members(environment.get, variable_of, "")
+
+
+def variable_of(member: str) -> str:
+    """Return the environment variable of a setting."""
+    return VARIABLE_PREFIX + member.upper()
+
+
+def described(member: str, *more: str) -> str:
+    """Return what a setting means, in one paragraph, with sentences that only one way to set it needs."""
+    text = BootstrapSettings.model_fields[member].description or ""
+    return " ".join([*text.partition("\n\n")[0].split(), *more])
+
+
+def _members(get: Callable[[str], str | None], name_of: Callable[[str], str], where: str) -> dict[str, Any]:
+    """Return the settings that are given as texts. Documents are JSON."""
+    data: dict[str, Any] = {}
+    for member in BootstrapSettings.model_fields.keys() - {"images"}:
+        text = get(name_of(member))
+        if not text:
+            continue
+        try:
+            data[member] = json.loads(text) if member in DOCUMENTS else text
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"{where}{name_of(member)} is not JSON: {error}") from None
+    return data
 
 
 def local_cluster(name: str) -> dict[str, Any]:

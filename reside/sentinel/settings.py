@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
-from typing import Any, Final
+from typing import Final
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr
 
 from reside.model.backends import PASSPHRASE, VOLUME, SecretsProvider, StateBackend
 from reside.policy.rules import Policy, policy_of
 from reside.replica.settings import ReplicaSettings
 from reside.sentinel.engine.settings import EngineKind  # noqa: TC001 - as above
 from reside.sentinel.guard.settings import GuardSettings
+from reside.sentinel.policy_document import PolicyDocument  # noqa: TC001 - as above
 
 LANES_PER_CORE: Final = 2
 """Operations for each core: an operation waits for the API server and the volume for about half of its time."""
@@ -55,14 +56,8 @@ class SentinelSettings(ReplicaSettings):
     careful: bool | None = None
     """True: careful mode, even if the Sentinel's data turns it off; None or False: as the data says."""
 
-    policy: dict[str, Any] = Field(default_factory=dict)
-    """Levels of the policy's rules, and the rules of an organisation's pack (`reside.policy.settings`), as JSON."""
-
-    @field_validator("policy")
-    @classmethod
-    def _is_policy(cls, policy: dict[str, Any]) -> dict[str, Any]:
-        policy_of(policy)
-        return policy
+    policy: PolicyDocument = Field(default_factory=dict)
+    """Levels of the policy's rules, and the rules of an organisation's pack, as JSON."""
 
     @property
     def rules(self) -> Policy:

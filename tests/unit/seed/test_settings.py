@@ -181,3 +181,23 @@ def test_the_committed_stack_has_no_digest_and_no_salt() -> None:
     text = (Path(__file__).parents[3] / "stacks/Pulumi.local.yaml").read_text()
     assert "sha256" not in text
     assert "encryptionsalt" not in text
+
+
+def test_a_setting_of_the_environment_goes_before_that_of_the_stack(tmp_path: Path) -> None:
+    (tmp_path / "images.json").write_text(json.dumps(IMAGES))
+    config = {"imagesFile": "images.json", "namespace": "ns", "storageClass": "fast", "jazzMode": "open"}
+    environment = {
+        "RESIDE_BOOTSTRAP_STORAGE_CLASS": "slow",
+        "RESIDE_BOOTSTRAP_POLICY": '{"levels": {"read-only-root": "mandatory"}}',
+        "RESIDE_BOOTSTRAP_ALLOWED_REGISTRIES": "ghcr.io",
+        "RESIDE_BOOTSTRAP_DOMAIN": "",
+    }
+    found = settings.from_stack(config.get, tmp_path, environment)
+    assert (found.storage_class, found.jazz_mode, found.domain) == ("slow", "open", None)
+    assert found.policy == {"levels": {"read-only-root": "mandatory"}}
+    assert found.allowed_registries == ("ghcr.io",)
+
+
+def test_a_variable_that_is_not_json_is_named() -> None:
+    with pytest.raises(InvalidInput, match="RESIDE_BOOTSTRAP_POLICY is not JSON"):
+        settings.members_of_environment({"RESIDE_BOOTSTRAP_POLICY": "levels"})
