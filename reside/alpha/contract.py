@@ -36,7 +36,7 @@ from reside.model.alpha_contract import (
 from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
 from reside.model.manifest import ContractManifest, ContractMethod, ContractPermission, DisplayText
-from reside.model.sentinel_data import CONFIRM, MANAGE_STATE, REASSIGN
+from reside.model.sentinel_data import CONFIRM, MANAGE_STATE, READ_LOGS, REASSIGN
 
 
 def _text(title: str) -> dict[str, DisplayText]:
@@ -93,6 +93,7 @@ def _sentinel() -> ContractManifest:
     }
     permissions[CONFIRM] = ContractPermission(display_info=_text("Confirm deletions"))
     permissions[MANAGE_STATE] = ContractPermission(display_info=_text("Export, import and remove states"))
+    permissions[READ_LOGS] = ContractPermission(display_info=_text("Read logs of pods"))
     permissions[REASSIGN] = ContractPermission(display_info=_text("Give stacks to another account"))
     return ContractManifest(type="contract", identity=SENTINEL_CONTRACT, permissions=permissions)
 

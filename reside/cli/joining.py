@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Annotated, Final
 
@@ -9,6 +10,7 @@ import typer
 
 from reside.cli import config, output
 from reside.cli.accounts import create_account
+from reside.cli.alpha_account import ACCOUNT_ID, ask_for_alpha
 from reside.jazz import AccountId
 from reside.model.errors import InvalidInput
 
@@ -34,20 +36,23 @@ def add(
     endpoint: Annotated[str, typer.Argument(help="Domain of the cluster: HOST, https://HOST or wss://HOST.")],
     *,
     alpha: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Account of the cluster's Alpha: `alphaReplicaId` of `reside cluster info` on another machine."
+            help="Account of the cluster's Alpha: `alphaReplicaId` of `reside cluster info` on another machine. The "
+            "domain is asked for it if it is not given."
         ),
-    ],
+    ] = None,
     account: Annotated[str, typer.Option(help="Account to use with the cluster. Created if missing.")] = "admin",
 ) -> None:
     """Add a cluster that is reached by its domain: no kubeconfig is needed, and certificates are verified.
 
+    The cluster's Alpha is the one that the domain names now; --alpha names another source of trust.
+
     An own certificate authority is named by the environment variable SSL_CERT_FILE.
     """
-    cluster = config.Cluster(
-        name=name, endpoint=endpoint_url(endpoint), alpha_replica_id=_account_id(alpha), access="endpoint"
-    )
+    url = endpoint_url(endpoint)
+    found = asyncio.run(ask_for_alpha(url)) if alpha is None else _account_id(alpha)
+    cluster = config.Cluster(name=name, endpoint=url, alpha_replica_id=found, access="endpoint")
     if not any(entry.name == account for entry in config.load().accounts):
         create_account(account)
     configuration = config.change(lambda current: current.with_cluster(cluster, account))
@@ -57,6 +62,6 @@ def add(
 
 
 def _account_id(text: str) -> AccountId:
-    if not re.fullmatch(r"co_z[1-9A-HJ-NP-Za-km-z]+", text):
+    if not re.fullmatch(ACCOUNT_ID, text):
         raise InvalidInput(f"{text!r} is not the id of an account: see `alphaReplicaId` of `reside cluster info`")
     return AccountId(text)

@@ -20,6 +20,11 @@ def rpc_path(replica: str, contract: str, method: str) -> str:
     return f"{replica_path(replica)}rpc/{contract}/{method}"
 
 
+def account_path(replica: str) -> str:
+    """Return the path at which a replica instance tells everybody the id of its account."""
+    return f"{replica_path(replica)}account"
+
+
 def signed_path(path: str, instance: str) -> str:
     """Return what the token of a call signs as its path, so that one process of the receiver accepts it.
 

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from reside.model.constants import DOMAIN_CERTIFICATE
 
 if TYPE_CHECKING:
     from reside.model.cluster import ClusterSettings
 
-_ISSUER_ANNOTATION = "cert-manager.io/cluster-issuer"
+_ISSUER_ANNOTATION: Final = "cert-manager.io/cluster-issuer"
+_ISSUING: Final = ("cert-manager.io/", "acme.cert-manager.io/", "kubernetes.io/tls-acme")
+"""Beginnings of the names of annotations that cert-manager reads."""
 
 
-def domain_ingress(metadata: dict[str, Any], cluster: ClusterSettings, path: dict[str, Any]) -> dict[str, Any]:
-    """Return an Ingress that serves one path of the domain, with a certificate that no other Ingress uses.
+def domain_ingress(
+    metadata: dict[str, Any], cluster: ClusterSettings, path: dict[str, Any], *, issues: bool = False
+) -> dict[str, Any]:
+    """Return an Ingress that serves one path of the domain.
+
+    All Ingresses of a domain use one certificate, because certificate authorities limit how many they sign for the same
+    name. cert-manager makes it for one of them, and refuses to make it for a second one.
 
     Args:
         metadata: metadata of the Ingress.
         cluster: the settings of the cluster, which has a domain.
         path: the path with its type and its backend.
+        issues: whether cert-manager makes the certificate for this Ingress.
     """
     spec: dict[str, Any] = {"rules": [{"host": cluster.domain, "http": {"paths": [path]}}]}
     if cluster.ingress_class:
         spec["ingressClassName"] = cluster.ingress_class
-    annotations = dict(cluster.ingress_annotations)
+    annotations = {
+        name: value for name, value in cluster.ingress_annotations.items() if issues or not name.startswith(_ISSUING)
+    }
     if cluster.cluster_issuer:
-        annotations[_ISSUER_ANNOTATION] = cluster.cluster_issuer
-        spec["tls"] = [{"hosts": [cluster.domain], "secretName": f"{metadata['name']}-tls"}]
+        spec["tls"] = [{"hosts": [cluster.domain], "secretName": DOMAIN_CERTIFICATE}]
+        if issues:
+            annotations[_ISSUER_ANNOTATION] = cluster.cluster_issuer
     meta = {**metadata, "annotations": annotations} if annotations else metadata
     return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": spec}
 

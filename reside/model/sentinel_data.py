@@ -60,7 +60,9 @@ REASSIGN: Final = "stack:reassign"
 """Name of the permission to give stacks to another owner."""
 MANAGE_STATE: Final = "state:manage"
 """Name of the permission to export, import, move and remove states of stacks."""
-OPERATOR_PERMISSIONS: Final = (CONFIRM, REASSIGN, MANAGE_STATE)
+READ_LOGS: Final = "logs:read"
+"""Name of the permission to read the logs of pods of every replica."""
+OPERATOR_PERMISSIONS: Final = (CONFIRM, REASSIGN, MANAGE_STATE, READ_LOGS)
 """Names of the permissions of operators."""
 HELD_OBJECTS: Final = "objects"
 """Member of `pruneHeld`: list of `{object, uid}`."""
@@ -83,6 +85,16 @@ MIGRATE_STATES: Final = "migrate-states"
 """Action: move the states of `stacks` to the backend of the Sentinel's settings; those that fit into some seconds."""
 ABANDON: Final = "abandon"
 """Member of that action: whether states that are elsewhere are given up."""
+SHOW_LOGS: Final = "logs"
+"""Action: return the end of the logs of a replica's pods, as a file: a JSON list of `PodLog` documents.
+
+Needs `READ_LOGS`.
+"""
+REPLICA: Final = "replica"
+TAIL: Final = "tail"
+"""Member of that action: number of lines of each pod."""
+PODS: Final = "pods"
+"""Member of its result: number of pods in the file."""
 STACK: Final = "stack"
 FILE: Final = "file"
 """Member of a request or an answer: id of a file in Jazz."""

@@ -18,6 +18,7 @@ PLATFORM_NAMES: Final = frozenset(
         "kubernetes-sentinel",
         "kubernetes-sentinel-engine",
         "kubernetes-sentinel-events",
+        "kubernetes-sentinel-logs",
         "kubernetes-sentinel-store",
         "platform",
         "reside-cluster",

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from reside.policy.context import Context
     from reside.policy.shapes import Manifest
 
+DOMAIN_CERTIFICATE: Final = "jazz-tls"
+"""The same name as in `reside.model.constants`."""
+_ISSUING: Final = ("cert-manager.io/", "acme.cert-manager.io/", "kubernetes.io/tls-acme")
+"""Beginnings of the names of annotations that cert-manager reads."""
 _PATHS: Final = "/replicas/"
 _PATH_TYPES: Final = ("Prefix", "Exact")
 
@@ -33,7 +37,7 @@ def internal_services(manifest: Manifest, _: Context) -> Iterator[str]:
 def own_paths(manifest: Manifest, context: Context) -> Iterator[str]:
     """Let an Ingress serve only paths below `/replicas/<stack>/`, by Services and certificates of its own stack.
 
-    The platform's own Ingress serves Jazz at `/`.
+    The platform's own Ingress serves Jazz at `/`. All Ingresses may use its certificate, which is that of the domain.
     """
     if context.stack is None or context.is_platform or manifest.get("kind") != "Ingress":
         return
@@ -44,12 +48,20 @@ def own_paths(manifest: Manifest, context: Context) -> Iterator[str]:
         for path in mappings(mapping(rule, "http"), "paths"):
             yield from _path(path, context)
     for entry in mappings(spec, "tls"):
-        name = entry.get("secretName")
-        if name not in (None, f"{context.stack}-tls") and f"Secret/{name}" not in context.own:
-            yield f"tls uses Secret {name}, which is not in this stack: use {context.stack}-tls"
+        yield from _certificate(entry.get("secretName"), manifest, context)
     for annotation in mapping(manifest, "metadata", "annotations"):
         if "snippet" in str(annotation):
             yield f"annotation {annotation} changes the controller's configuration: remove it"
+
+
+def _certificate(name: object, manifest: Manifest, context: Context) -> Iterator[str]:
+    """Let an Ingress use the domain's certificate, which cert-manager makes for the platform's Ingress alone."""
+    if name == DOMAIN_CERTIFICATE:
+        for annotation in mapping(manifest, "metadata", "annotations"):
+            if str(annotation).startswith(_ISSUING):
+                yield f"annotation {annotation} would make the certificate {name} this stack's: remove it"
+    elif name not in (None, f"{context.stack}-tls") and f"Secret/{name}" not in context.own:
+        yield f"tls uses Secret {name}, which is not in this stack: use {DOMAIN_CERTIFICATE} or {context.stack}-tls"
 
 
 def _path(path: Manifest, context: Context) -> Iterator[str]:

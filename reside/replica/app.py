@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from reside.model.endpoints import LIVENESS_PATH, READINESS_PATH, rpc_path
+from reside.model.endpoints import LIVENESS_PATH, READINESS_PATH, account_path, rpc_path
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reside.replica.health import Health
     from reside.replica.rpc import RpcServer
 
+ACCOUNT_ROUTE = account_path("{replica}")
 RPC_ROUTE = rpc_path("{replica}", "{contract:path}", "{method}")
 
 
@@ -43,6 +44,7 @@ def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
         Route(LIVENESS_PATH, live),
         Route(READINESS_PATH, ready),
         Route("/metrics", metrics),
+        Route(ACCOUNT_ROUTE, rpc.tell_account),
         Route(RPC_ROUTE, call, methods=["POST"]),
     ]
     return _CloseWhileDraining(Starlette(routes=routes), health)

@@ -85,6 +85,17 @@ class RpcServer:
         RPC_CALLS.labels(*labels, str(response.status_code)).inc()
         return response
 
+    async def tell_account(self, request: Request) -> Response:
+        """Tell the account of this replica to everybody, so that a client which verifies a certificate can trust it."""
+        try:
+            if self.context is None:
+                raise NotServing(f"{self.replica} is starting: try again")
+            if request.path_params["replica"] != self.replica:
+                raise _NoSuchMethod(f"this is replica {self.replica}, not {request.path_params['replica']}")
+        except ResideError as error:
+            return _refusal(error)
+        return JSONResponse({"account": self.context.node.account_id}, headers={"cache-control": "no-store"})
+
     async def _respond(self, request: Request, contract: str, method: str) -> Response:
         try:
             return JSONResponse(await self._answer(request, contract, method))

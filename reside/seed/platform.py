@@ -32,6 +32,7 @@ from reside.model.constants import (
     SECRET_REFERENCES_ANNOTATION,
     SEED_NAME,
     SENTINEL_EVENTS_ROLE,
+    SENTINEL_LOGS_ROLE,
     SENTINEL_NAME,
     STACK_LABEL,
 )
@@ -68,15 +69,18 @@ def sentinel_access(namespace: str) -> list[Document]:
     change of a Role of its stack, and Kubernetes does not let it extend its own rights afterwards. The annotation keeps
     it from pruning a Role that it does not know yet.
     """
-    events = _grant(SENTINEL_EVENTS_ROLE, namespace, event_rules(), SENTINEL_NAME)
-    for each in events:
+    later = [
+        *_grant(SENTINEL_EVENTS_ROLE, namespace, event_rules(), SENTINEL_NAME),
+        *_grant(SENTINEL_LOGS_ROLE, namespace, log_rules(), SENTINEL_NAME),
+    ]
+    for each in later:
         each["metadata"]["annotations"] = {KEEP_ANNOTATION: "true"}
-    return [*_access(SENTINEL_NAME, namespace, sentinel_rules()), *events]
+    return [*_access(SENTINEL_NAME, namespace, sentinel_rules()), *later]
 
 
 def seed_access(namespace: str) -> list[Document]:
     """Return the seed's ServiceAccount, Role and RoleBinding: the Sentinel's rights while the seed's Job exists."""
-    return _access(SEED_NAME, namespace, [*sentinel_rules(), *event_rules()])
+    return _access(SEED_NAME, namespace, [*sentinel_rules(), *event_rules(), *log_rules()])
 
 
 def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> Document:
@@ -164,7 +168,7 @@ def ingresses(settings: ClusterSettings) -> list[Document]:
         return []
     backend = {"service": {"name": JAZZ_NAME, "port": {"number": JAZZ_PORT}}}
     path = {"path": "/", "pathType": "Exact", "backend": backend}
-    return [domain_ingress(metadata(JAZZ_NAME, settings.namespace), settings, path)]
+    return [domain_ingress(metadata(JAZZ_NAME, settings.namespace), settings, path, issues=True)]
 
 
 def pod_security() -> Document:
@@ -204,6 +208,11 @@ def sentinel_rules() -> list[Document]:
 def event_rules() -> list[Document]:
     """Return the RBAC rules to write events about repairs."""
     return [{"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}]
+
+
+def log_rules() -> list[Document]:
+    """Return the RBAC rules to read the logs of pods, for operators who may."""
+    return [{"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]}]
 
 
 def _access(name: str, namespace: str, rules: list[Document]) -> list[Document]:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+
+
+import os
+import signal
 import subprocess
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
 import pytest
 from e2e.bootstraps import FIRST, PHASES, beside, bootstrap, check_up, claim, here
+
+
+from e2e.bootstraps import FIRST, PHASES, beside, check_up, claim, here
+from e2e.outside import outside
 from support.eventually import eventually_sync
 from support.platform import REGISTRY
 
@@ -17,14 +25,14 @@ from reside.cli.cluster import DEFAULT_ACCOUNT
 
 if TYPE_CHECKING:
     from e2e.bootstraps import Killed
+
+    from e2e.outside import Outside
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
 
 
 DOMAIN = "seeded.example.test"
-IN_ITS_OWN_HOSTS = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"')
-"""Run a command that sees another /etc/hosts: `$0` is the file, the rest is the command."""
 
 
 def test_the_seeds_job_creates_a_cluster_that_is_used_by_its_domain(kubernetes: Platform) -> None:
@@ -50,35 +58,57 @@ def test_the_seeds_job_creates_a_cluster_that_is_used_by_its_domain(kubernetes: 
 
 
 def _use_from_outside(cluster: Platform) -> None:
-    """Use the cluster by its domain alone: no kubeconfig, only the account, and certificates that are verified."""
-    folder = cluster.folder / "outside"
-    (folder / "home").mkdir(parents=True)
-    shutil.copytree(cluster.folder / "config", folder / "config")
-    (folder / "hosts").write_text(f"127.0.0.1 localhost\n{cluster.info.ingress_address} {DOMAIN}\n")
-    plain = {key: value for key, value in cluster.outside().items() if key != "HOME"}
-    plain |= {"HOME": str(folder / "home"), "KUBECONFIG": str(folder / "none"), "RESIDE_CONFIG": str(folder / "config")}
-    trusting = {**plain, "SSL_CERT_FILE": str(cluster.info.ingress_authority), "SSL_CERT_DIR": str(folder / "home")}
-
-    def reside(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [*IN_ITS_OWN_HOSTS, str(folder / "hosts"), *cluster.command, *arguments]
-        given = environment or trusting
-        return subprocess.run(command, env=given, capture_output=True, text=True, timeout=300, check=False)
-
-    alpha = _record(cluster)["alphaAccount"]
-    added = reside("cluster", "add", "far", DOMAIN, "--alpha", alpha, "--account", DEFAULT_ACCOUNT)
-    assert added.returncode == 0, added.stderr
-    eventually_sync(
-        "the replicas by the domain",
-        lambda: reside("replica", "list", "--output", "json"),
-        lambda done: done.returncode == 0 and {row["name"] for row in json.loads(done.stdout)} == set(FIRST),
+    """Use the cluster by its domain alone: no kubeconfig, an account of its own, and certificates that are verified."""
+    far = outside(cluster, DOMAIN)
+    impostor = far.reside("cluster", "add", "far", DOMAIN, trusting=False)
+    assert (impostor.returncode, "certificate" in impostor.stderr) == (1, True)
+    added = eventually_sync(
+        "Alpha's account by the domain",
+        lambda: far.reside("cluster", "add", "far", DOMAIN, "--account", "guest"),
+        lambda done: done.returncode == 0,
         within=120,
+    ).stdout
+    known = json.loads(far.done("cluster", "info", "--output", "json"))
+    assert known["alphaReplicaId"] == _record(cluster)["alphaAccount"]
+    guest = json.loads(far.done("account", "list", "--output", "json"))[0]["accountId"]
+    assert guest in added
+    eventually_sync("an answer by the domain", lambda: far.reside("replica", "list"), _is_refused, within=120)
+    cluster.reside("permission", "grant", guest, "--super-admin")
+    listed = json.loads(far.done("replica", "list", "--output", "json"))
+    assert {row["name"] for row in listed} == set(FIRST)
+    unverified = far.reside("replica", "list", trusting=False)
+    assert (unverified.returncode, "certificate" in unverified.stderr) == (1, True)
+    _load_and_call_from_outside(cluster, far, guest)
+
+
+def _is_refused(done: subprocess.CompletedProcess[str]) -> bool:
+    return "the account needs replica:read:all" in done.stderr
+
+
+def _load_and_call_from_outside(cluster: Platform, far: Outside, guest: str) -> None:
+    missing = far.reside("replica", "load", f"{REGISTRY}/missing:v1")
+    assert "no such image" in " ".join((missing.stderr + missing.stdout).split())
+    cluster.build("examples/contracts/greeting.v1", "latest")
+    image = cluster.build("examples/replicas/greeter", "v1")
+    assert "greeter (id 3) version 1 is running" in far.done("replica", "load", image, typed="y\n")
+    assert "greet" in far.program("e2e.greet").stderr  # it names the permission that is missing
+    far.done("permission", "grant", guest, "greeter", "greet")
+    certificates = json.loads(cluster.kubectl("get", "certificates", "--output=json"))["items"]
+    assert [each["metadata"]["name"] for each in certificates] == ["jazz-tls"], "all Ingresses share one"
+    eventually_sync(
+        "a greeting", lambda: far.program("e2e.greet"), lambda done: "Hello, outside" in done.stdout, within=120
     )
-    refused = reside("replica", "load", f"{REGISTRY}/missing:v1")
-    assert "registry.reside.internal" in refused.stderr + refused.stdout
-    assert "no such image" in " ".join((refused.stderr + refused.stdout).split())
-    unverified = reside("replica", "list", **plain)
-    assert unverified.returncode != 0
-    assert "certificate" in unverified.stderr
+    assert "lacks logs:read" in far.reside("replica", "logs", "greeter").stderr
+    far.done("permission", "grant", guest, "kubernetes-sentinel", "logs:read")
+    (pod,) = cluster.ready_pods("greeter")
+    read = eventually_sync("the logs", lambda: far.reside("replica", "logs", "greeter"), _has_succeeded, within=120)
+    written = cluster.kubectl("logs", pod["metadata"]["name"]).splitlines()
+    assert written[0] in read.stdout.splitlines()
+    assert "replica nobody does not exist" in far.reside("replica", "logs", "nobody").stderr
+
+
+def _has_succeeded(done: subprocess.CompletedProcess[str]) -> bool:
+    return done.returncode == 0
 
 
 def _apply(cluster: Platform, manifest: str) -> None:

@@ -124,7 +124,7 @@ def _pod(workload: Workload, cluster: ClusterSettings, *, oneshot: bool) -> dict
 
 def _container(workload: Workload, cluster: ClusterSettings, more: system.Extras, *, oneshot: bool) -> dict[str, Any]:
     container: dict[str, Any] = {
-        "name": "replica",
+        "name": constants.REPLICA_CONTAINER,
         "image": f"{cluster.located(workload.replica.identity)}@{workload.version.digest}",
         "imagePullPolicy": "IfNotPresent",
         "env": [*_environment(workload.replica, cluster), *more.env],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
 from reside.model.manifest import ContractManifest, ContractPermission, DisplayText
-from reside.model.sentinel_data import CONFIRM, MANAGE_STATE, REASSIGN
+from reside.model.sentinel_data import CONFIRM, MANAGE_STATE, READ_LOGS, REASSIGN
 
 if TYPE_CHECKING:
     from reside.model.kinds import Kind
@@ -41,6 +41,7 @@ CONTRACT: Final = ContractManifest(
         CONFIRM: _permission("Confirm deletions", "Confirm that objects which are in no stack are deleted."),
         REASSIGN: _permission("Reassign stacks", "Give stacks, with their secret values, to another account."),
         MANAGE_STATE: _permission("Manage states", "Export, import and remove what Pulumi stores of stacks."),
+        READ_LOGS: _permission("Read logs", "Read what the pods of every replica write to their logs."),
     },
 )
 """It has permissions only, because clients declare stacks and read reports as data in Jazz."""

@@ -27,6 +27,7 @@ PERMISSIONS: Final = {
     names.IMPORT_STATE: names.MANAGE_STATE,
     names.PRUNE_STATES: names.MANAGE_STATE,
     names.MIGRATE_STATES: names.MANAGE_STATE,
+    names.SHOW_LOGS: names.READ_LOGS,
 }
 """Action → permission that it needs."""
 
@@ -66,6 +67,17 @@ class OperatorRequest:
         if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
             raise InvalidInput(f"{names.STACKS} of the request {self.action} is not a list of names")
         return tuple(dict.fromkeys(found))
+
+    def number(self, member: str, default: int, largest: int) -> int:
+        """Return a member that is a number from 1 on; `default` without it.
+
+        Raises:
+            InvalidInput: it is not, or it is larger than `largest`.
+        """
+        found = self.members.get(member, default)
+        if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= largest:
+            raise InvalidInput(f"{member} of the request {self.action} is not a number from 1 to {largest}")
+        return found
 
     def is_set(self, member: str) -> bool:
         """Return whether a member is true."""

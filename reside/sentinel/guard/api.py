@@ -18,6 +18,7 @@ from lightkube import operators
 from lightkube.core.exceptions import ApiError, ConfigError
 from lightkube.core.selector import build_selector
 from lightkube.generic_resource import GenericNamespacedResource, create_api_info
+from lightkube.resources.core_v1 import PodLog
 from lightkube.types import CascadeType, PatchType
 
 from reside.common.masking import mask
@@ -122,6 +123,28 @@ class KubernetesApi:
         with _translate_errors("list pods"):
             found = self._client.list(_RESOURCES[POD.kind], namespace=self.namespace, labels={**_OURS, **labels})
             return [_plain(item, POD) async for item in found]
+
+    async def log_end(self, pod: str, container: str, *, lines: int, size: int) -> bytes:
+        """Return the last lines of a container's log, and of these at most the last `size` bytes.
+
+        The log is read in pieces, because one line of it may be of any length.
+        """
+        client: Any = self._client._client  # noqa: SLF001 - lightkube's own method holds all of it in memory
+        with _translate_errors(f"read the log of {pod}"):
+            params = {"container": container, "tailLines": lines}
+            request = client.prepare_request("get", PodLog, name=pod, namespace=self.namespace, params=params)
+            response = await client.send(client.build_adapter_request(request), stream=True)
+            try:
+                if response.is_error:
+                    await response.aread()
+                client.raise_for_status(response)
+                end = bytearray()
+                async for piece in response.aiter_bytes():
+                    end += piece
+                    del end[:-size]
+                return bytes(end)
+            finally:
+                await response.aclose()
 
     async def watch(self, kind: Kind, version: str) -> AsyncGenerator[tuple[str, K8sObject], None]:
         """Yield events (`ADDED`, `MODIFIED`, `DELETED`) of our objects after the resource version `version`.

@@ -21,6 +21,7 @@ from reside.sentinel.term.applier import Applier
 from reside.sentinel.term.context import LaneCounts, TermContext
 from reside.sentinel.term.metrics import shown
 from reside.sentinel.term.operator_requests import OperatorRequests
+from reside.sentinel.term.pod_logs import PodLogs
 from reside.sentinel.term.previews import Previewer
 from reside.sentinel.term.prune import Pruner
 from reside.sentinel.term.reader import Reader
@@ -93,6 +94,7 @@ class Term:
                 names.IMPORT_STATE: states.replace,
                 names.PRUNE_STATES: states.prune,
                 names.MIGRATE_STATES: states.migrate,
+                names.SHOW_LOGS: PodLogs(context.guard.api).show,
             },
         )
         self._desired = context.data.desired.track()

@@ -177,6 +177,7 @@ async def test_a_start_waits_for_the_sync_server_and_reports_that(servers: Serve
             assert (await http.get("/readyz")).json()["missing"] == ["starting"]
             refused = await http.post(f"/replicas/greeter/rpc/{GREETING}/whoami", content=b"{}")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not-serving")
+            assert (await http.get("/replicas/greeter/account")).status_code == 503
     finally:
         servers.jazz.start()
     await starting

@@ -27,7 +27,8 @@ from reside.jazz import JazzUnavailable, Node
 from reside.local import Toolchain
 from reside.local.pki import KUBERNETES_CA, Certificate, certificate_path, ensure, key_path
 from reside.model.cluster import ClusterSettings
-from reside.model.endpoints import READINESS_PATH, replica_path, rpc_path
+from reside.model.constants import DOMAIN_CERTIFICATE
+from reside.model.endpoints import READINESS_PATH, account_path, replica_path, rpc_path
 from reside.model.errors import NotReady
 from reside.replica import Call, Replica
 from reside.replica.client import call_method
@@ -79,11 +80,11 @@ def served_at(ingress: dict[str, Any], port: int) -> dict[str, Any]:
     return ingress
 
 
-def tls_secret(name: str, namespace: str, folder: Path) -> dict[str, Any]:
-    """Return the Secret that cert-manager would write for an Ingress."""
+def tls_secret(namespace: str, folder: Path) -> dict[str, Any]:
+    """Return the Secret that cert-manager would write for the domain."""
     names = {"tls.crt": certificate_path(folder, DOMAIN), "tls.key": key_path(folder, DOMAIN)}
     data = {key: base64.b64encode(path.read_bytes()).decode() for key, path in names.items()}
-    meta = {"name": f"{name}-tls", "namespace": namespace}
+    meta = {"name": DOMAIN_CERTIFICATE, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "kubernetes.io/tls", "data": data}
 
 
@@ -121,12 +122,12 @@ async def outside(cluster: ClusterInfo, servers: Servers, identity: Identity, tm
                 "kind": "IngressClass",
                 "metadata": {"name": namespace},
                 "spec": spec,
-            }
+            },
+            tls_secret(namespace, tmp_path),
         ]
         for name, port in ports.items():
             objects += [
                 external_service(name, namespace, port),
-                tls_secret(name, namespace, tmp_path),
                 served_at(ingresses[name], port),
             ]
         kubectl(cluster, "apply", "-f", "-", text=yaml.safe_dump_all(objects))
@@ -175,6 +176,8 @@ async def test_jazz_and_methods_are_reached_by_the_domain_alone(
         async with Node(url, client) as node:
             assert (await node.load_map(written.id)).get("text") == "from outside"
         async with outside.client() as http:
+            told = await http.get(f"{endpoint}{account_path(GREETER)}")
+            assert told.json() == {"account": outside.greeter.node.account_id}
             caller = await call_method(
                 http,
                 client,

@@ -57,6 +57,14 @@ def build_greeter() -> Replica:
     return replica
 
 
+async def test_everybody_is_told_the_account_of_a_replica_and_of_no_other(greeter: Context) -> None:
+    async with httpx2.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
+        told = await http.get("/replicas/greeter/account")
+        assert (told.json(), told.headers["cache-control"]) == ({"account": greeter.node.account_id}, "no-store")
+        assert (await http.get("/replicas/alpha/account")).status_code == 404
+        assert (await http.post("/replicas/greeter/account")).status_code == 405
+
+
 async def test_the_caller_is_the_account_that_signed(greeter: Context, client: Credentials) -> None:
     assert await call(greeter, client, "whoami", {}) == client.account_id
 

@@ -52,18 +52,16 @@ def test_an_ingress_needs_a_service_and_a_domain() -> None:
     assert rule["host"] == "example.org"
     assert rule["http"]["paths"][0]["path"] == "/replicas/greeter/"
     assert rule["http"]["paths"][0]["backend"]["service"] == {"name": "greeter", "port": {"number": 80}}
-    assert ingress["spec"]["tls"] == [{"hosts": ["example.org"], "secretName": "greeter-tls"}]
-    assert ingress["metadata"]["annotations"] == {"cert-manager.io/cluster-issuer": "letsencrypt"}
+    assert ingress["spec"]["tls"] == [{"hosts": ["example.org"], "secretName": "jazz-tls"}]
+    assert "annotations" not in ingress["metadata"], "cert-manager makes the certificate for the Ingress of Jazz alone"
 
 
 def test_an_ingress_has_the_class_and_the_annotations_of_the_cluster() -> None:
-    chosen = {"ingress_class": "nginx", "ingress_annotations": {"example.org/timeout": "60"}}
+    annotations = {"example.org/timeout": "60", "cert-manager.io/duration": "2160h"}
+    chosen = {"ingress_class": "nginx", "ingress_annotations": annotations}
     ingress = rendered(replica("unknown"), DOMAIN.model_copy(update=chosen))["Ingress/greeter"]
     assert ingress["spec"]["ingressClassName"] == "nginx"
-    assert ingress["metadata"]["annotations"] == {
-        "example.org/timeout": "60",
-        "cert-manager.io/cluster-issuer": "letsencrypt",
-    }
+    assert ingress["metadata"]["annotations"] == {"example.org/timeout": "60"}
 
 
 def test_every_object_is_labelled_and_in_the_namespace() -> None:

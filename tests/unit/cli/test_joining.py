@@ -87,3 +87,13 @@ def test_a_cluster_that_can_not_be_reached_is_refused(folder: Path, members: dic
     (folder / "config.yaml").write_text(yaml.safe_dump({"clusters": [cluster]}))
     with pytest.raises(InvalidInput, match=missing):
         config.load()
+
+
+def test_the_domain_is_asked_for_the_account_of_alpha_and_the_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(endpoint: str) -> str:
+        assert endpoint == "https://example.org"
+        return ALPHA
+
+    monkeypatch.setattr(joining, "ask_for_alpha", ask)
+    assert add("example.org").alpha_replica_id == ALPHA
+    assert config.load().cluster("far").alpha_replica_id == ALPHA

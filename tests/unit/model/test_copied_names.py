@@ -13,7 +13,7 @@ from reside.alpha.stacks.render import render
 from reside.build.source import MIRRORS_VARIABLE
 from reside.local.layout import REGISTRY_HOST
 from reside.model import constants
-from reside.policy import context, rules, yielded_fields
+from reside.policy import context, network_rules, rules, yielded_fields
 from reside.policy.context import PLATFORM_NAMES
 from reside.replica.settings import ReplicaSettings
 from reside.sentinel.settings import SentinelSettings
@@ -48,6 +48,7 @@ def test_the_embedded_cluster_serves_the_platforms_registry() -> None:
 
 def test_the_policy_knows_the_label_of_managed_objects() -> None:
     assert rules.MANAGED_BY_LABEL == constants.MANAGED_BY_LABEL
+    assert network_rules.DOMAIN_CERTIFICATE == constants.DOMAIN_CERTIFICATE
     assert yielded_fields.YIELD_ANNOTATION == constants.YIELD_ANNOTATION
     assert rules.Context(namespace=None).manager == constants.FIELD_MANAGER
 
@@ -56,7 +57,7 @@ def test_the_policy_knows_the_names_of_the_platform() -> None:
     named = {constants.JAZZ_NAME, constants.ETCD_NAME, constants.ALPHA_NAME, constants.SENTINEL_NAME}
     named |= {constants.CLAIM_SECRET, constants.ENGINE_SECRET, constants.PLATFORM_STACK, constants.SEED_NAME}
     named |= {constants.SENTINEL_EVENTS_ROLE, constants.STORE_SECRET, constants.CLUSTER_RECORD}
-    named |= {constants.REGISTRY_SECRET}
+    named |= {constants.REGISTRY_SECRET, constants.SENTINEL_LOGS_ROLE}
     assert named | {constants.TEARDOWN_MARKER.partition("/")[2], "kubernetes"} == PLATFORM_NAMES
     assert context.PLATFORM_STACK == constants.PLATFORM_STACK
 

@@ -14,6 +14,7 @@ FROZEN = {
     "MANAGED_BY_LABEL": "app.kubernetes.io/managed-by",
     "REPLICA_LABEL": "reside.io/replica",
     "VERSION_LABEL": "reside.io/version",
+    "REPLICA_CONTAINER": "replica",
     "STACK_LABEL": "reside.io/stack",
     "PLACEMENT_GROUP_LABEL": "reside.io/placement-group",
     "SECRET_REFERENCES_ANNOTATION": "reside.io/secret-references",
@@ -37,6 +38,8 @@ FROZEN = {
     "REGISTRY_SECRET_KEY": ".dockerconfigjson",
     "SENTINEL_SERVICE_ACCOUNT": "kubernetes-sentinel",
     "SENTINEL_EVENTS_ROLE": "kubernetes-sentinel-events",
+    "SENTINEL_LOGS_ROLE": "kubernetes-sentinel-logs",
+    "DOMAIN_CERTIFICATE": "jazz-tls",
     "SENTINEL_VOLUME_CLAIM": "kubernetes-sentinel",
     "ACCOUNT_ID_KEY": "accountId",
     "AGENT_SECRET_KEY": "agentSecret",
@@ -160,6 +163,7 @@ def test_names_of_alphas_contract_are_frozen() -> None:
 def test_paths_of_a_replica_are_frozen() -> None:
     assert (endpoints.LIVENESS_PATH, endpoints.READINESS_PATH) == ("/healthz", "/readyz")
     assert endpoints.rpc_path("greeter", "r.example/c.v1", "greet") == "/replicas/greeter/rpc/r.example/c.v1/greet"
+    assert endpoints.account_path("greeter") == "/replicas/greeter/account"
     assert endpoints.replica_path("greeter") == "/replicas/greeter/"
 
 

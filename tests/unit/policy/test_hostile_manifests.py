@@ -205,6 +205,10 @@ HOSTILE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "another Service behind the own path": ("own-ingress-paths", ingress(backend="alpha")),
     "every unknown path": ("own-ingress-paths", ingress(defaultBackend={"service": {"name": "web"}})),
     "a certificate of others": ("own-ingress-paths", ingress(tls=[{"hosts": ["x"], "secretName": "alpha-tls"}])),
+    "the domain's certificate made for another Ingress": (
+        "own-ingress-paths",
+        annotated(ingress(tls=[{"secretName": "jazz-tls"}]), **{"cert-manager_io__issuer": "mine"}),
+    ),
     "configuration of the ingress controller": (
         "own-ingress-paths",
         annotated(ingress(), nginx_ingress_kubernetes_io__server_snippet=""),
@@ -321,7 +325,7 @@ def test_an_ordinary_stack_passes() -> None:
         role(allow("secrets", "get", resourceNames=["web"]), allow("pods", "get", "list")),
         binding("Role", "web"),
         service(clusterIP="None"),
-        ingress(tls=[{"hosts": ["example.org"], "secretName": "mine-tls"}]),
+        ingress(tls=[{"hosts": ["example.org"], "secretName": "mine-tls"}, {"secretName": "jazz-tls"}]),
         selecting(matchLabels={"app": "web"}),
     ]
     assert check(objects, STACK) == []

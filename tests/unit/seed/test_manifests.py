@@ -70,6 +70,13 @@ def test_with_a_domain_jazz_is_served_at_its_root_and_nothing_else() -> None:
     assert not [o for o in PLATFORM if o["kind"] == "Ingress"]
 
 
+def test_the_ingress_of_jazz_has_the_annotations_for_the_certificate_of_the_domain() -> None:
+    annotations = {"example.org/timeout": "60", "cert-manager.io/duration": "2160h"}
+    [ingress] = platform.ingresses(OUTSIDE.model_copy(update={"ingress_annotations": annotations}))
+    issuer = {"cert-manager.io/cluster-issuer": "letsencrypt"}
+    assert ingress["metadata"]["annotations"] == annotations | issuer
+
+
 def test_alpha_alone_may_declare_the_ingress_of_jazz() -> None:
     objects = [o for o in platform.platform_stack(OUTSIDE, "co_zEngine") if o["kind"] in ("Ingress", "Service")]
     assert rules.check(objects, rules.Context("ns", stack="platform", trusted=True)) == []
@@ -131,8 +138,9 @@ def test_a_right_that_earlier_releases_did_not_have_is_in_a_role_that_they_keep(
     """The Sentinel of a running cluster would revert a change of its Role, and could not make it itself."""
     [role] = [o for o in PLATFORM if o["metadata"]["name"] == "kubernetes-sentinel" and o["kind"] == "Role"]
     assert role["rules"] == platform.sentinel_rules()
-    later = [o for o in PLATFORM if o["metadata"]["name"] == "kubernetes-sentinel-events"]
-    assert [o["kind"] for o in later] == ["Role", "RoleBinding"]
+    names = ("kubernetes-sentinel-events", "kubernetes-sentinel-logs")
+    later = [o for name in names for o in PLATFORM if o["metadata"]["name"] == name]
+    assert [o["kind"] for o in later] == ["Role", "RoleBinding"] * 2
     assert all(o["metadata"]["annotations"] == {"reside.io/keep": "true"} for o in later)
 
 

@@ -165,12 +165,13 @@ def test_a_confirmation_counts_while_its_author_may_confirm_and_is_not_of_the_fu
 
 
 def test_the_contract_has_a_pair_of_permissions_for_each_kind_those_of_operators_and_no_methods() -> None:
-    assert len(CONTRACT.permissions) == 27
+    assert len(CONTRACT.permissions) == 28
     assert {
         "stateful-set:manage:all",
         "persistent-volume-claim:read:all",
         "prune:confirm",
         "stack:reassign",
         "state:manage",
+        "logs:read",
     } <= CONTRACT.permissions.keys()
     assert not CONTRACT.methods
