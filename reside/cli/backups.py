@@ -75,7 +75,7 @@ def restore(
             kubeconfig=target.kubeconfig,
             access="direct" if target.access == "direct" else "port-forward",
         )
-        config.save(config.load().with_cluster(cluster, account))
+        config.change(lambda current: current.with_cluster(cluster, account))
         _say(f"cluster {cluster.name} is added; context {cluster.name} is current")
 
 

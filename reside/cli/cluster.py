@@ -8,13 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from reside.cli import claim, config, contexts, joining, output, project, pruning, registry_login, shell
-
-
 from reside.cli import (
     backups,
     claim,
     config,
+    contexts,
     deleting,
     joining,
     output,
@@ -33,19 +31,11 @@ from reside.seed import recording
 from reside.seed import settings as stack_settings
 from reside.seed.rendering import render
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 app = typer.Typer(no_args_is_help=True)
 app.command("prune")(pruning.prune)
 app.command("add")(joining.add)
 app.command("list")(contexts.list_clusters)
 app.command("use")(contexts.use)
-
-
-app = typer.Typer(no_args_is_help=True, help="Clusters: bootstrap, describe, claim super admin, confirm deletions.")
-app.command("prune")(pruning.prune)
-app.command("add")(joining.add)
 app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.command("delete")(deleting.delete)

@@ -93,7 +93,7 @@ def _forget(name: str, target: Target, uid: str | None) -> None:
     state = project.state_folder()
     crash.wait_for_others(state, name, OTHERS_S)
     crash.remove_state(state, name, uid)
-    config.save(configuration.without_cluster(name))
+    config.change(lambda current: current.without_cluster(name))
     _say(f"cluster {name} is not in the configuration any more; accounts stay")
 
 

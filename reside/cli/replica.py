@@ -10,11 +10,8 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from reside.cli import config, describing, listing, loading, managing, output, requests
+from reside.cli import config, describing, listing, loading, logs, managing, output, requests
 from reside.cli.listing import ListOptions
-
-
-from reside.cli import config, describing, loading, logs, managing, output, requests
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
@@ -26,13 +23,6 @@ from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, ResideError
 
 app = typer.Typer(no_args_is_help=True)
-
-
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Replicas: load, diff, list, describe, logs, roll back, canary, enable, disable, place, scale, refresh, give "
-    "away, delete.",
-)
 app.add_typer(describing.app)
 app.add_typer(managing.app)
 app.command("logs")(logs.logs)

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reside.access.client import connect
 from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SENTINEL_NAME
-from reside.seed import logs, platform, preflight, recording
-
-
-from reside.seed import leftovers, logs, recording
+from reside.seed import leftovers, logs, preflight, recording
 from reside.seed.kubernetes import (
     ensure_namespace,
     has_ready_pod,

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
-
-
-import os
-import signal
-import subprocess
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
 import pytest
 from e2e.bootstraps import FIRST, PHASES, beside, bootstrap, check_up, claim, here
-
-
-from e2e.bootstraps import FIRST, PHASES, beside, check_up, claim, here
 from e2e.outside import outside
 from support.eventually import eventually_sync
 from support.platform import REGISTRY
@@ -24,8 +15,9 @@ from support.platform import REGISTRY
 from reside.cli.cluster import DEFAULT_ACCOUNT
 
 if TYPE_CHECKING:
-    from e2e.bootstraps import Killed
+    import subprocess
 
+    from e2e.bootstraps import Killed
     from e2e.outside import Outside
     from support.platform import Platform
 
