@@ -26,7 +26,7 @@ from reside.local.progress import LiveProgress
 
 app = typer.Typer(no_args_is_help=True)
 
-Name = Annotated[str, typer.Option("--name", help="Name of the local cluster.")]
+Name = Annotated[str, typer.Option("--name", help="Name of the local cluster.", envvar="RESIDE_LOCAL_CLUSTER")]
 State = Annotated[
     Path | None, typer.Option("--state", help="State folder of the cluster; the default one if not given.")
 ]
