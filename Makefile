@@ -8,7 +8,7 @@ RUN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help tools alltools up down status test check quick coverage soak bench clean
+.PHONY: docs help tools alltools up down status test check quick coverage soak bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -40,10 +40,14 @@ test: alltools ## run every test
 quick: .venv/.synced
 	@$(RUN)/pytest -q tests/unit -n 2
 
-check: .venv/.synced ## run the linters, mypy, the import contracts and the unit tests, in under a minute
+docs: .venv/.synced ## build the documentation as a site in .state/site; fails for a dead link
+	@NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
+
+check: .venv/.synced ## run the linters, mypy, the import contracts and the unit tests, in about a minute
 	$(RUN)/ruff check . && $(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports
+	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory quick
 
 coverage: tools ## run the Jazz client's tests and show the lines that they miss; fails below 95 %
