@@ -54,7 +54,7 @@ coverage: tools ## run the Jazz client's tests and show the lines that they miss
 	$(RUN)/pytest tests/unit/jazz tests/interop -n 3 --dist loadgroup --no-loadscope-reorder \
 		--cov=reside/jazz --cov-report=term-missing:skip-covered --cov-fail-under=95
 
-soak: tools ## run the longer tests: random failures, fuzzing, memory leaks
+soak: alltools ## run the longer tests: random failures, fuzzing, memory leaks
 	$(RUN)/pytest -m soak
 
 bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py take longer
