@@ -402,11 +402,10 @@ def movable(image: str, node: str) -> list[dict[str, Any]]:
 
 def place_of(cluster: Cluster, pod: str) -> tuple[str, str]:
     """Return node and address of a pod that is ready and not being deleted; two empty texts if there is none."""
-    found = json.loads(cluster.kubectl("get", "pods", "--field-selector", f"metadata.name={pod}", "-o", "json"))[
-        "items"
-    ]
-    for item in found:
-        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in item["status"]["conditions"])
+    found = cluster.kubectl("get", "pods", "--field-selector", f"metadata.name={pod}", "-o", "json")
+    for item in json.loads(found)["items"]:
+        conditions = item["status"].get("conditions", [])
+        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
         if ready and "deletionTimestamp" not in item["metadata"]:
             return item["spec"]["nodeName"], item["status"]["podIP"]
     return "", ""

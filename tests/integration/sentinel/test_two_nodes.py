@@ -1,4 +1,4 @@
-"""Kubernetes' scheduler and two nodes: an update of the Sentinel gets the node on which its volume is mounted."""
+"""Kubernetes' scheduler and two nodes: an update of the Sentinel gets the node of its volume, until that node dies."""
 
 from __future__ import annotations
 
@@ -67,13 +67,26 @@ def scheduler(cluster: ClusterInfo, folder: Path) -> Iterator[None]:
 
 
 def place(cluster: ClusterInfo, namespace: str, name: str, labels: dict[str, str], spec: dict[str, Any]) -> str:
-    """Create a pod that takes a third of a node, and return the node that it gets."""
+    """Create a pod, and return the node that it gets."""
+    create(cluster, namespace, name, labels, spec)
+    return node_of(cluster, namespace, name)
+
+
+def create(cluster: ClusterInfo, namespace: str, name: str, labels: dict[str, str], spec: dict[str, Any]) -> None:
+    """Create a pod that takes a third of a node."""
     resources = {"requests": {"cpu": "1300m"}}
-    tolerations = [{"operator": "Exists"}]  # the nodes have no kubelet that reports them as ready
+    # The nodes have no kubelet that reports them as ready
+    tolerations = [
+        {"key": f"node.kubernetes.io/{state}", "operator": "Exists"} for state in ("not-ready", "unreachable")
+    ]
     own = {"schedulerName": SCHEDULER, "tolerations": tolerations}
     own |= {"containers": [{"name": "c", "image": "none", "resources": resources}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec | own}
     kubectl(cluster, "-n", namespace, "create", "-f", "-", stdin=json.dumps(pod))
+
+
+def node_of(cluster: ClusterInfo, namespace: str, name: str) -> str:
+    """Wait until a pod is scheduled, and return its node."""
     path = "jsonpath={.spec.nodeName}"
     return eventually_sync(
         f"the node of {name}",
@@ -83,18 +96,49 @@ def place(cluster: ClusterInfo, namespace: str, name: str, labels: dict[str, str
     )
 
 
-def test_a_new_version_gets_the_node_of_the_old_one_although_the_other_is_empty(
-    cluster: ClusterInfo, nodes: list[str]
-) -> None:
-    namespace = new_namespace(cluster)
-    kubectl(cluster, "-n", namespace, "create", "serviceaccount", "default-of-test")
+def sentinel_pods() -> list[tuple[dict[str, str], dict[str, Any]]]:
+    """Return labels and affinity of the pods of an old and a new version."""
     sentinel = replica("running-outdated", "starting", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
     stack = render(sentinel, CLUSTER, owner=OWNER, serving=())
     templates = [obj["spec"]["template"] for obj in stack.objects if object_key(obj).startswith("Deployment/")]
-    old, new = ((each["metadata"]["labels"], {"affinity": each["spec"]["affinity"]}) for each in templates)
     account = {"serviceAccountName": "default-of-test"}
-    first = place(cluster, namespace, "old", old[0], old[1] | account)
+    return [(each["metadata"]["labels"], {"affinity": each["spec"]["affinity"]} | account) for each in templates]
+
+
+@pytest.fixture
+def namespace(cluster: ClusterInfo) -> str:
+    """Return a namespace with a service account."""
+    name = new_namespace(cluster)
+    kubectl(cluster, "-n", name, "create", "serviceaccount", "default-of-test")
+    return name
+
+
+def delete(cluster: ClusterInfo, namespace: str, *names: str) -> None:
+    """Delete pods at once; all of them without a name."""
+    kubectl(cluster, "-n", namespace, "delete", "pod", *(names or ("--all",)), "--grace-period=0", "--force")
+
+
+def test_a_new_version_gets_the_node_of_the_old_one_although_the_other_is_empty(
+    cluster: ClusterInfo, nodes: list[str], namespace: str
+) -> None:
+    (old, new), account = sentinel_pods(), {"serviceAccountName": "default-of-test"}
+    first = place(cluster, namespace, "old", *old)
     assert first in nodes
     assert place(cluster, namespace, "other", {"app": "other"}, account) != first, "the scheduler spreads pods"
-    assert place(cluster, namespace, "new", new[0], new[1] | account) == first
-    kubectl(cluster, "-n", namespace, "delete", "pod", "--all", "--grace-period=0", "--force")
+    assert place(cluster, namespace, "new", *new) == first
+    delete(cluster, namespace)
+
+
+def test_the_sentinel_gets_another_node_as_soon_as_its_pod_on_a_dead_node_is_deleted(
+    cluster: ClusterInfo, nodes: list[str], namespace: str
+) -> None:
+    """Without the anti-affinity of `reside.alpha.stacks.system`, the scheduler looks again after 5 minutes."""
+    pod, _ = sentinel_pods()
+    dead = place(cluster, namespace, "before", *pod)
+    kubectl(cluster, "taint", "node", dead, "node.kubernetes.io/out-of-service=:NoSchedule")
+    create(cluster, namespace, "after", *pod)
+    reason = ("-n", namespace, "get", "pod", "after", "-o", "jsonpath={.status.conditions[0].reason}")
+    eventually_sync("a refusal", lambda: kubectl(cluster, *reason), "Unschedulable".__eq__)
+    delete(cluster, namespace, "before")
+    assert {dead, node_of(cluster, namespace, "after")} == set(nodes)
+    delete(cluster, namespace)

@@ -239,6 +239,22 @@ def test_the_sentinel_gets_its_backend_and_credentials_only_if_the_cluster_has_a
     assert "envFrom" not in pod(rendered(replica("unknown"), stored), "Deployment/greeter-1")["containers"][0]
 
 
+def test_only_alpha_leaves_a_dead_node_early() -> None:
+    alpha = pod(
+        rendered(replica("unknown", name="alpha", identity=constants.ALPHA_IDENTITY), CLUSTER), "Deployment/alpha-1"
+    )
+    assert {(each["key"], each["effect"], each["tolerationSeconds"]) for each in alpha["tolerations"]} == {
+        ("node.kubernetes.io/not-ready", "NoExecute", 30),
+        ("node.kubernetes.io/unreachable", "NoExecute", 30),
+    }
+    sentinel = replica("unknown", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
+    for objects, key in (
+        (rendered(sentinel, CLUSTER), "Deployment/kubernetes-sentinel-1"),
+        (rendered(replica("unknown"), CLUSTER), "Deployment/greeter-1"),
+    ):
+        assert "tolerations" not in pod(objects, key)
+
+
 def test_all_versions_of_the_sentinel_run_on_the_node_of_their_volume() -> None:
     sentinel = replica("running-outdated", "starting", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
     objects = rendered(sentinel, CLUSTER)
@@ -250,6 +266,9 @@ def test_all_versions_of_the_sentinel_run_on_the_node_of_their_volume() -> None:
         assert term["topologyKey"] == "kubernetes.io/hostname"
         labels = deployment["spec"]["template"]["metadata"]["labels"]
         assert term["labelSelector"]["matchLabels"].items() <= labels.items(), "the first pod attracts itself"
+        (other,) = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert other["labelSelector"] == term["labelSelector"], "the scheduler looks again when a pod is deleted"
+        assert other["topologyKey"] != term["topologyKey"], "it separates nothing"
     assert "affinity" not in pod(rendered(replica("unknown"), CLUSTER), "Deployment/greeter-1")
 
 
