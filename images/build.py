@@ -13,17 +13,19 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import anyio
 import stamina.instrumentation
 import typer
 from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script's path does not contain the parent folder
 
-from images.builder import build_images
+from images.builder import build_images, client_for
 from reside.build.registries import client_of_environment
+from reside.common.files import write_private
 from reside.local.errors import LocalError
 from reside.model.errors import ResideError
-from reside.registry import RegistryError
+from reside.registry import ImageReference, RegistryError
 
 __all__ = ["build_images"]
 
@@ -32,6 +34,7 @@ def main(
     push: Annotated[str | None, typer.Option(help="host:port of a registry on loopback")] = None,
     to: Annotated[str | None, typer.Option(help="repository such as ghcr.io/acme/reside, instead of --push")] = None,
     only: Annotated[str | None, typer.Option(help="names of images, separated by commas; all by default")] = None,
+    documents: Annotated[Path | None, typer.Option(help="file that gets what the images say about themselves")] = None,
     write: Annotated[Path | None, typer.Option(help="file that gets the JSON as well")] = None,
 ) -> None:
     """Build the images that the registry does not have yet."""
@@ -41,11 +44,14 @@ def main(
     if (push is None) == (to is None):
         raise typer.BadParameter("name either --push or --to")
     try:
+        client = client_for(push) if push else client_of_environment("default", to)
         found = build_images(
-            push or client_of_environment("default", to),
+            push or client,
             only.split(",") if only else None,
             lambda line: console.print(f"[dim]{time.monotonic() - start:6.1f}[/dim] {line}", soft_wrap=True),
         )
+        if documents is not None:
+            write_private(documents, anyio.run(client.snapshot, map(ImageReference.parse, found.values())).to_json())
     except (LocalError, ResideError, RegistryError) as error:
         console.print(f"[red]{error}[/red]", soft_wrap=True)
         raise typer.Exit(1) from error

@@ -61,7 +61,7 @@ def build_images(
         if name not in known and name not in contracts:
             raise ImageBuildError(name, f"there is no such image; choose one of {', '.join([*known, *contracts])}")
     local = registry_push if isinstance(registry_push, str) else None
-    client = RegistryClient({RESIDE_REGISTRY: f"http://{local}"}) if isinstance(registry_push, str) else registry_push
+    client = client_for(registry_push) if isinstance(registry_push, str) else registry_push
     with timed("inputs compared with the registry", progress):
         items = _items(known, [name for name in names if name in known])
         digests = anyio.run(_present, client, items.values())
@@ -81,6 +81,11 @@ def build_images(
     if missing:
         digests = anyio.run(_present, client, items.values())
     return anyio.run(_references, client, names, items, digests, contracts)
+
+
+def client_for(local: str) -> RegistryClient:
+    """Return a client of the registry at `host:port` on loopback."""
+    return RegistryClient({RESIDE_REGISTRY: f"http://{local}"})
 
 
 async def _references(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reside.jazz import Node
     from reside.locks import Held
     from reside.model.cluster import ClusterSettings
+    from reside.registry import Snapshot
     from reside.replica import Context
     from reside.replica.transactions import Transaction
 
@@ -35,6 +36,9 @@ class Alpha:
     registry_down_since: dict[int, float] = field(default_factory=dict)
     """Request id → time on the event loop's clock at which its registry became unavailable; empty in a new leader."""
 
+    snapshot: Snapshot | None = None
+    """What images say about themselves, in the seed on a machine that may not reach their registry."""
+
     @property
     def cluster(self) -> ClusterSettings:
         """The settings of the cluster, as they are stored now."""
@@ -45,7 +49,10 @@ class Alpha:
         """A client for registries with the settings of the cluster."""
         cluster = self.cluster
         return RegistryClient(
-            cluster.registry_mirrors, authorities=cluster.registry_authorities, locate=cluster.located
+            cluster.registry_mirrors,
+            authorities=cluster.registry_authorities,
+            locate=cluster.located,
+            snapshot=self.snapshot,
         )
 
     @property

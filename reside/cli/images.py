@@ -16,6 +16,7 @@ from reside.cli.cluster_options import IMAGES
 from reside.common.files import write_private
 from reside.model.errors import InvalidInput, ResideError
 from reside.model.locations import check_repository, located
+from reside.seed.settings import DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,9 +49,9 @@ def push(
     The digests are kept where `reside cluster bootstrap` finds them. Passwords are those of `docker login`.
     """
     check_repository(repository, "the repository")
-    found = _platform(repository)
     digests = project.state_folder() / IMAGES
     digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = _platform(repository, digests.with_name(DOCUMENTS))
     write_private(digests, json.dumps(found, indent=2) + "\n")
     client = client_of_environment("default", repository)
     found |= dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
@@ -62,9 +63,9 @@ def push(
             output.console.print(place, highlight=False, soft_wrap=True)
 
 
-def _platform(repository: str) -> dict[str, str]:
+def _platform(repository: str, documents: Path) -> dict[str, str]:
     """Build and push the platform's images and contracts; return name → identity by digest."""
-    command = [sys.executable, str(project.ROOT / "images/build.py"), "--to", repository]
+    command = [sys.executable, str(project.ROOT / "images/build.py"), "--to", repository, "--documents", str(documents)]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=project.ROOT)
     if finished.returncode != 0:
         raise ResideError("the images could not be built or pushed: see the errors above")

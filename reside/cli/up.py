@@ -31,6 +31,7 @@ from reside.common.files import write_private
 from reside.local import LocalCluster
 from reside.model.entities import LoadRequestSpec
 from reside.model.errors import ResideError
+from reside.seed.settings import DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,6 +115,7 @@ def build_images(info: ClusterInfo) -> Path:
     digests = project.state_folder() / IMAGES
     digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
+    command += ["--documents", str(digests.with_name(DOCUMENTS))]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     if finished.returncode != 0:
         raise ResideError("the images could not be built: see the errors above")

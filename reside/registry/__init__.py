@@ -14,6 +14,7 @@ from reside.registry.errors import (
     UnsupportedPlatform,
 )
 from reside.registry.reference import ImageReference
+from reside.registry.snapshot import Snapshot
 from reside.registry.upload import Blob, Bytes, FileBlob
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "RegistryDenied",
     "RegistryError",
     "RegistryUnavailable",
+    "Snapshot",
     "UnsupportedPlatform",
 ]

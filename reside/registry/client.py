@@ -27,11 +27,12 @@ from reside.registry.documents import (
 )
 from reside.registry.errors import MalformedImage, RegistryUnavailable
 from reside.registry.reference import ImageReference
+from reside.registry.snapshot import Snapshot
 from reside.registry.transport import Connection, connect
 from reside.registry.upload import Blob, Bytes, mount_blob, push_blob, push_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 DEADLINE = 60.0  # seconds for one call, retries and all platforms of an index included
 PUSH_DEADLINE = 600.0  # seconds for one image with layers
@@ -54,6 +55,7 @@ class RegistryClient:
         authorities: registry host → PEM document with its own certificate authority.
         locate: returns the name `host/path` under which the images of an identity are; None: under the identity.
         architecture: GOARCH of the Kubernetes nodes; None: this machine's.
+        snapshot: documents that need no registry; tags in it count while the registry can't be reached.
     """
 
     def __init__(
@@ -63,10 +65,12 @@ class RegistryClient:
         authorities: Mapping[str, str] | None = None,
         locate: Callable[[str], str] | None = None,
         architecture: str | None = None,
+        snapshot: Snapshot | None = None,
     ) -> None:
         self._mirrors = dict(mirrors)
         self._authorities = dict(authorities or {})
         self._locate = locate
+        self._snapshot = snapshot or Snapshot()
         self._platform = Platform("linux", architecture or node_architecture())
 
     @property
@@ -87,7 +91,17 @@ class RegistryClient:
         Raises:
             RegistryError: see `reside.registry.errors`.
         """
-        reference = self.located(reference)
+        known = self._snapshot.digest_of(reference)
+        if known is not None and reference.digest is not None:
+            return known
+        try:
+            return await self._resolve(self.located(reference))
+        except RegistryUnavailable:
+            if known is None:
+                raise
+            return known
+
+    async def _resolve(self, reference: ImageReference) -> str:
         async with self._open(reference) as connection:
             answer = await connection.send("GET", connection.url(f"manifests/{reference.target}"), headers=_ACCEPT)
         digest = digest_of(answer.body)
@@ -95,6 +109,22 @@ class RegistryClient:
         if reference.digest is not None:
             verified(str(reference), answer.body, reference.digest)
         return digest
+
+    async def snapshot(self, references: Iterable[ImageReference]) -> Snapshot:
+        """Return what these images, named by digest, say about themselves.
+
+        Raises:
+            RegistryError: see `reside.registry.errors`.
+        """
+        latest: dict[str, str] = {}
+        documents: dict[str, bytes] = {}
+        for reference in references:
+            digest = reference.digest or await self.resolve(reference)
+            latest[reference.identity] = digest
+            pinned = self.located(reference).pinned(digest)
+            async with self._open(pinned) as connection:
+                await _Source(connection, str(pinned), documents).keep(digest)
+        return Snapshot(latest, documents)
 
     async def describe(self, reference: ImageReference, digest: str) -> Description:
         """Return what the image with this digest says about itself; the platforms of an index have equal labels.
@@ -105,18 +135,19 @@ class RegistryClient:
         pinned = self.located(reference).pinned(digest)
         image = str(pinned)
         async with self._open(pinned) as connection:
-            document = await _manifest(connection, image, digest)
+            source = _Source(connection, image, dict(self._snapshot.documents))
+            document = await source.manifest(digest)
             if isinstance(document, Manifest):
-                config = await _config(connection, image, document)
+                config = await source.config(document)
                 check_platform(image, config, self._platform, layered=document.layered)
                 return Description(config.labels, config.user, document.layered)
             configs: dict[Platform, Config] = {}
             layered = False
             for entry, entry_digest in document.entries:
-                inner = await _manifest(connection, image, entry_digest)
+                inner = await source.manifest(entry_digest)
                 if isinstance(inner, Index):
                     raise MalformedImage(image, "its index holds another index: push one index of images")
-                configs[entry] = await _config(connection, image, inner)
+                configs[entry] = await source.config(inner)
                 layered = layered or inner.layered
         labels = common_labels(image, {entry: config.labels for entry, config in configs.items()}, self._platform)
         return Description(labels, configs[self._platform].user, layered)
@@ -242,13 +273,34 @@ class RegistryClient:
             ) from None
 
 
-async def _manifest(connection: Connection, image: str, digest: str) -> Manifest | Index:
-    answer = await connection.send("GET", connection.url(f"manifests/{digest}"), headers=_ACCEPT)
-    return parse_manifest(image, verified(image, answer.body, digest))
+class _Source:
+    """The documents of one image: those that are known, and those of its registry, which are added to them."""
 
+    def __init__(self, connection: Connection, image: str, documents: dict[str, bytes]) -> None:
+        self._connection = connection
+        self._image = image
+        self._documents = documents
 
-async def _config(connection: Connection, image: str, manifest: Manifest) -> Config:
-    return parse_config(image, verified(image, await _blob(connection, manifest.config), manifest.config))
+    async def manifest(self, digest: str) -> Manifest | Index:
+        if digest not in self._documents:
+            url = self._connection.url(f"manifests/{digest}")
+            self._documents[digest] = (await self._connection.send("GET", url, headers=_ACCEPT)).body
+        return parse_manifest(self._image, verified(self._image, self._documents[digest], digest))
+
+    async def config(self, manifest: Manifest) -> Config:
+        digest = manifest.config
+        if digest not in self._documents:
+            self._documents[digest] = await _blob(self._connection, digest)
+        return parse_config(self._image, verified(self._image, self._documents[digest], digest))
+
+    async def keep(self, digest: str) -> None:
+        """Read all documents of an image or index."""
+        document = await self.manifest(digest)
+        if isinstance(document, Manifest):
+            await self.config(document)
+            return
+        for _, entry in document.entries:
+            await self.keep(entry)
 
 
 async def _blob(connection: Connection, digest: str) -> bytes:

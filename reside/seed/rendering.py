@@ -79,6 +79,7 @@ def _job(settings: BootstrapSettings) -> dict[str, Any]:
             "access": "in-cluster",
             "kubeconfig": None,
             "kube_context": None,
+            "image_documents": None,
             "domain": None,
             "cluster_issuer": None,
         }

@@ -25,6 +25,7 @@ from reside.alpha.settings import AlphaSettings
 from reside.common.files import write_private
 from reside.model.constants import ALPHA_NAME, REGISTRY_SECRET, REGISTRY_SECRET_KEY, SENTINEL_NAME
 from reside.model.errors import InvalidInput
+from reside.registry import Snapshot
 from reside.seed.accounts import Identities, read_identities
 from reside.seed.thread import ReplicaThread
 from reside.sentinel.app import Sentinel
@@ -147,7 +148,18 @@ async def open_alpha(settings: BootstrapSettings, identities: Identities, blocks
         addresses(settings.target) as where,
         alpha_app.started(alpha_settings(settings, identities, blocks.alpha, where), serve=False) as running,
     ):
+        running.snapshot = read_snapshot(settings)
         yield running
+
+
+def read_snapshot(settings: BootstrapSettings) -> Snapshot | None:
+    """Return what the images say about themselves, if it was kept when they were built; without it, Alpha asks."""
+    try:
+        return (
+            None if settings.image_documents is None else Snapshot.from_json(Path(settings.image_documents).read_text())
+        )
+    except OSError:
+        return None
 
 
 def alpha_settings(settings: BootstrapSettings, identities: Identities, block: str, where: Addresses) -> AlphaSettings:

@@ -32,6 +32,12 @@ VARIABLE_PREFIX = "RESIDE_BOOTSTRAP_"
 DOCUMENTS = ("registry_mirrors", "registry_authorities", "ingress_annotations", "policy")
 """Settings that are JSON in the stack's configuration and in the environment."""
 
+
+DOCUMENTS = "image-documents.json"
+"""Name of the file, beside that with the images' digests, that has what the images say about themselves."""
+_DOCUMENTS = ("registry_mirrors", "registry_authorities", "ingress_annotations", "policy")
+"""Members that are JSON in the stack's configuration."""
+
 ImageReference = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$")]
 
 
@@ -68,6 +74,10 @@ class BootstrapSettings(_Settings, ClusterSettings):
     """Size of each volume: those of Jazz, etcd and the Sentinel."""
     jazz_mode: Literal["members", "open"] = "members"
     """What the Jazz server stores: `members`, what could count for readers; `open`, all that is signed."""
+
+    """What the sync server stores: content that could count for readers, or all that is signed (docs/jazz.md)."""
+    image_documents: str | None = None
+    """Path of the file that has what the images say about themselves, so that the bootstrap needs no registry."""
     deadline: float = Field(default=300, gt=0)
     """Seconds that each wait of the bootstrap may take."""
     policy: PolicyDocument = Field(default_factory=dict)
@@ -124,6 +134,12 @@ def read_images(path: Path) -> dict[str, str]:
     return images
 
 
+def documents_of(images: Path) -> str | None:
+    """Return the path of the images' documents beside the file with their digests; None without such a file."""
+    found = images.absolute().with_name(DOCUMENTS)
+    return str(found) if found.exists() else None
+
+
 def from_environment(environment: Mapping[str, str] = os.environ) -> BootstrapSettings | None:
     """Read the settings from the environment; return None if it has none.
 
@@ -153,7 +169,8 @@ def from_stack(
     Raises:
         InvalidInput: see `parse`; also if the named local cluster does not exist.
     """
-    data: dict[str, Any] = {"images": read_images(root / (get("imagesFile") or ".state/images.json"))}
+    file = root / (get("imagesFile") or ".state/images.json")
+    data: dict[str, Any] = {"images": read_images(file), "image_documents": documents_of(file)}
     if local := get("localCluster"):
         data |= local_cluster(local)
     data |= _members(get, to_camel, "stack configuration: ")

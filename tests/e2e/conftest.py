@@ -18,6 +18,7 @@ from support.platform import ROOT, Platform
 
 from reside.cli.cluster_options import IMAGES
 from reside.local import LocalCluster
+from reside.seed.settings import DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +38,10 @@ def kubernetes() -> Iterator[Platform]:
     """Yield an embedded Kubernetes with an ingress controller, whose registry has the images, without ReSide in it."""
     with _new_platform("empty") as platform:
         info = LocalCluster(platform.name, platform.local_state / platform.name, ingress=True).up()
-        built = _run(platform, [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)])
         images = platform.folder / "state" / IMAGES
         images.parent.mkdir(mode=0o700)
+        build = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
+        built = _run(platform, [*build, "--documents", str(images.with_name(DOCUMENTS))])
         images.write_text(json.dumps(json.loads(built.stdout)))
         yield platform
 

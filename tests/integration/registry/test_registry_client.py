@@ -16,6 +16,7 @@ from reside.registry import (
     MalformedImage,
     RegistryClient,
     RegistryUnavailable,
+    Snapshot,
     UnsupportedPlatform,
 )
 from reside.registry.documents import DOCKER_INDEX, DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST, digest_of
@@ -164,3 +165,39 @@ async def test_another_tag_refers_to_the_same_image(server: Registry, client: Re
     pushed = Raw(server, "tagged").image("v1", DOCKER_MANIFEST, "amd64", {"a": "b"})
     await client.tag(reference("tagged:v1"), "latest")
     assert await client.resolve(reference("tagged")) == pushed["digest"]
+
+
+async def test_a_snapshot_answers_for_its_images_where_their_registry_is_not_reached(
+    server: Registry, client: RegistryClient
+) -> None:
+    contract, two = reference("a/contract"), reference("a/two")
+    digest = await client.push_label_image(contract, {"io.reside.manifest": "{}"})
+    raw = Raw(server, "a/two")
+    images = {arch: raw.image(arch, OCI_MANIFEST, arch, {"a": "1"}) for arch in ("amd64", "arm64")}
+    index = raw.index("latest", OCI_INDEX, images)
+    kept = await client.snapshot([contract.pinned(digest), two])
+    away = {NAME: f"http://127.0.0.1:{free_port()}"}
+    offline = RegistryClient(away, architecture="amd64", snapshot=Snapshot.from_json(kept.to_json()))
+    for image, known in ((contract, digest), (two, index)):
+        assert await offline.resolve(image) == known
+        assert await offline.resolve(image.pinned(known)) == known
+        assert await offline.describe(image, known) == await client.describe(image, known)
+    for unknown in (contract.tagged("v2"), reference("a/other"), contract.pinned(digest_of(b"other"))):
+        with pytest.raises(RegistryUnavailable):
+            await offline.resolve(unknown)
+
+
+async def test_a_tag_of_a_snapshot_does_not_count_while_the_registry_answers(client: RegistryClient) -> None:
+    image = reference("a/moved")
+    await client.push_label_image(image, {"v": "1"})
+    kept = await client.snapshot([image])
+    moved = await client.push_label_image(image, {"v": "2"})
+    assert await RegistryClient(client.mirrors, architecture="amd64", snapshot=kept).resolve(image) == moved
+
+
+async def test_a_snapshot_with_other_content_than_its_digests_say_is_refused(client: RegistryClient) -> None:
+    image = reference("a/forged")
+    digest = await client.push_label_image(image, {"v": "1"})
+    forged = Snapshot({}, {digest: b'{"config": {"digest": "sha256:0"}}'})
+    with pytest.raises(MalformedImage):
+        await RegistryClient({}, architecture="amd64", snapshot=forged).describe(image, digest)

@@ -99,6 +99,15 @@ def test_settings_are_read_from_the_stack_and_the_images_file(tmp_path: Path) ->
     assert found.images.kubernetes_sentinel == IMAGES["kubernetes-sentinel"]
 
 
+def test_the_documents_of_the_images_are_found_beside_their_digests(tmp_path: Path) -> None:
+    file = tmp_path / "images.json"
+    file.write_text(json.dumps(IMAGES))
+    config = {"namespace": "ns", "imagesFile": "images.json"}
+    assert settings.from_stack(config.get, tmp_path).image_documents is None
+    file.with_name(settings.DOCUMENTS).write_text("{}")
+    assert settings.from_stack(config.get, tmp_path).image_documents == str(tmp_path / settings.DOCUMENTS)
+
+
 def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path: Path) -> None:
     (tmp_path / "images.json").write_text(json.dumps(IMAGES))
     config = {
@@ -128,6 +137,7 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "stateBackend": "s3://states/cluster?region=x",
         "secretsProvider": "awskms://alias/reside?region=x",
         "policy": '{"levels": {"read-only-root": "mandatory"}}',
+        "imageDocuments": "/image-documents.json",
         "deadline": "60",
     }
     found = settings.from_stack(config.get, tmp_path)
