@@ -1,24 +1,44 @@
-"""Bootstrap of further clusters in the same Kubernetes: by the seed's Job, and killed in each of its phases."""
+"""Bootstrap of further clusters in the same Kubernetes: by the seed's Job, and through the API server alone."""
 
 from __future__ import annotations
 
 import json
+
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from base64 import b64decode
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
 from e2e.bootstraps import FIRST, PHASES, beside, bootstrap, check_up, claim, here
+
+
+import yaml
+from e2e.bootstraps import FIRST, PHASES, beside, check_up, claim, contents, here
 from e2e.outside import outside
+from e2e.private_images import private_images, refusal
+from support.api_only import api_only
 from support.eventually import eventually_sync
 from support.platform import REGISTRY
 
 from reside.cli.cluster import DEFAULT_ACCOUNT
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+from reside.model.locations import located
 
 if TYPE_CHECKING:
     import subprocess
 
     from e2e.bootstraps import Killed
+
+    from collections.abc import Iterator
+
     from e2e.outside import Outside
+    from e2e.private_images import PrivateImages
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
@@ -27,7 +47,22 @@ pytestmark = pytest.mark.timeout(1200)
 DOMAIN = "seeded.example.test"
 
 
-def test_the_seeds_job_creates_a_cluster_that_is_used_by_its_domain(kubernetes: Platform) -> None:
+@dataclass(frozen=True)
+class Remote:
+    """A cluster, its registry, and the beginning of commands on a machine that reaches its API server alone."""
+
+    cluster: Platform
+    images: PrivateImages
+    inside: tuple[str, ...]
+
+    def reside(self, *arguments: str) -> list[str]:
+        """Return a `reside` command for that machine."""
+        return [*self.inside, *self.cluster.command, *arguments]
+
+
+@pytest.fixture(scope="module")
+def seeded(kubernetes: Platform) -> Iterator[Platform]:
+    """Yield a cluster with a domain that the seed's Job has created, and delete its namespace."""
     cluster = beside(kubernetes, "seeded")
     kubernetes.kubectl("create", "namespace", "seeded")
     manifest = cluster.reside("cluster", "manifest", *here(cluster)).stdout
@@ -42,11 +77,18 @@ def test_the_seeds_job_creates_a_cluster_that_is_used_by_its_domain(kubernetes: 
     _wait_for(cluster, "succeeded")
     end = ("wait", "--for=delete", "job/seed", "--timeout=400s")
     cluster.run("kubectl", "--namespace", cluster.namespace, *end, seconds=430)
-    _check_record(cluster)
-    claim(cluster)
-    check_up(cluster)
-    _use_from_outside(cluster)
+    yield cluster
     kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")
+
+
+def test_the_seeds_job_creates_a_cluster_and_records_how(seeded: Platform) -> None:
+    _check_record(seeded)
+    claim(seeded)
+    check_up(seeded)
+
+
+def test_a_cluster_is_used_by_its_domain_without_kubernetes(seeded: Platform) -> None:
+    _use_from_outside(seeded)
 
 
 def _use_from_outside(cluster: Platform) -> None:
@@ -138,11 +180,141 @@ def _check_record(cluster: Platform) -> None:
 
 def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(killed: Killed) -> None:
     cluster = killed.cluster
+
+
+@pytest.fixture(scope="module")
+def remote(kubernetes: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
+    """Yield a cluster to be, and a machine that reaches the API server alone: no registry, pod or Service."""
+    cluster, folder = beside(kubernetes, "killed"), tmp_path_factory.mktemp("remote")
+    with (
+        private_images(cluster, folder / "registry") as images,
+        api_only(cluster.info.api_url, folder) as inside,
+    ):
+        _check_isolation(cluster, inside, images.host)
+        yield Remote(cluster, images, inside)
+
+
+def test_the_kubelet_needs_the_authority_and_the_password_of_a_registry(kubernetes: Platform, remote: Remote) -> None:
+    known = json.loads((remote.cluster.folder / "state" / "images.json").read_text())
+    image = located(known["seed"], f"{remote.images.host}/reside")
+    elsewhere = replace(kubernetes, namespace="default")
+    assert "certificate" in refusal(elsewhere, "without-authority", image)
+    remote.images.trust(kubernetes)
+    assert "401 Unauthorized" in refusal(elsewhere, "without-password", image)
+
+
+def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(remote: Remote) -> None:
+    cluster = remote.cluster
+    named = ["--namespace", cluster.namespace, "--kubeconfig", str(cluster.kubeconfig)]
+    bootstrap = remote.reside("cluster", "bootstrap", cluster.namespace, *named, *remote.images.options)
+    for phase in PHASES:
+        _kill_in(phase, bootstrap, cluster)
+    cluster.run(*bootstrap, seconds=600)
     check_up(cluster)
+    images = {each["image"] for pod in cluster.objects("Pod") for each in pod["spec"]["containers"]}
+    assert images
+    assert all(image.startswith(f"{remote.images.host}/reside/") for image in images)
     alphas = cluster.objects_of("alpha", "Deployment")
     assert len(alphas) == 1
     uids = {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
     cluster.run(*bootstrap(cluster))
+
+    cluster.run(*bootstrap)
     assert uids == {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
     accounts = json.loads(cluster.reside("account", "list", "--output", "json").stdout)
     assert [account["name"] for account in accounts] == [DEFAULT_ACCOUNT], "each run uses the account of the first"
+
+
+def test_commands_use_the_api_server_alone(remote: Remote) -> None:
+    """Each way to reach a cluster: Kubernetes, Jazz, Alpha's methods, and the Sentinel's answers."""
+    cluster, own = remote.cluster, remote.cluster.accounts()[DEFAULT_ACCOUNT]
+    listed = json.loads(cluster.run(*remote.reside("replica", "list", "--output", "json")).stdout)
+    assert {row["name"] for row in listed} == set(FIRST)
+    refused = cluster.run(*remote.reside("replica", "load", f"{REGISTRY}/missing:v1"), check=False)
+    assert "no such image" in " ".join((refused.stderr + refused.stdout).split())
+    cluster.run(*remote.reside("permission", "grant", own, "kubernetes-sentinel", "logs:read"))
+    eventually_sync(
+        "the logs of Alpha",
+        lambda: cluster.run(*remote.reside("replica", "logs", "alpha"), check=False),
+        _has_succeeded,
+        within=120,
+    )
+
+
+def test_two_clusters_in_one_kubernetes_do_not_see_each_other(seeded: Platform, remote: Remote) -> None:
+    clusters = {seeded.namespace: seeded, remote.cluster.namespace: remote.cluster}
+    accounts = {name: _record(cluster)["alphaAccount"] for name, cluster in clusters.items()}
+    assert len(set(accounts.values())) == len(clusters)
+    labelled = ("--selector", f"{MANAGED_BY_LABEL}={FIELD_MANAGER}", "--output=name")
+    assert seeded.kubectl("get", "clusterroles,clusterrolebindings", *labelled) == ""
+    for mine, other in ((seeded, remote.cluster), (remote.cluster, seeded)):
+        assert _rights(mine, other.namespace) == []
+        _check_stranger(mine, other)
+    before = contents(remote.cluster)
+    seeded.kubectl("delete", "deployment", "alpha-1", "--wait=false")
+    eventually_sync("the restored Alpha", lambda: seeded.ready_pods("alpha"), within=240)
+    changed = {key for key, known in contents(remote.cluster).items() if before.get(key) != known}
+    assert not [key for key in changed if not key.startswith(("Lease/", "Pod"))]
+
+
+def _rights(cluster: Platform, namespace: str) -> list[str]:
+    """Return what the ServiceAccounts of a cluster may do to objects of another namespace."""
+    kinds = ("secrets", "pods", "deployments.apps", "configmaps")
+    found = []
+    for account in ("kubernetes-sentinel", "default"):
+        who = f"--as=system:serviceaccount:{cluster.namespace}:{account}"
+        for kind in kinds:
+            for verb in ("list", "create"):
+                asked = ("auth", "can-i", verb, kind, "--namespace", namespace, who)
+                if cluster.run("kubectl", *asked, check=False).stdout.strip() != "no":
+                    found.append(f"{account}: {verb} {kind}")
+    return found
+
+
+def _check_stranger(mine: Platform, other: Platform) -> None:
+    """Check that an account of one cluster, a super admin there, is nobody in another one."""
+    there = {"namespace": other.namespace}
+    lost = _with_cluster(mine, "lost", there).reside("replica", "list", check=False)
+    assert "is not in this cluster's Jazz" in " ".join(lost.stderr.split())
+    stranger = _with_cluster(mine, "stranger", there | {"alphaReplicaId": _record(other)["alphaAccount"]})
+    listed = stranger.reside("replica", "list", check=False)
+    assert "the account needs replica:read:all" in listed.stderr
+    loaded = stranger.reside("replica", "load", f"{REGISTRY}/missing:v1", check=False)
+    assert "needs the permission load-request:create" in " ".join(loaded.stderr.split())
+
+
+def _with_cluster(platform: Platform, name: str, members: dict[str, str]) -> Platform:
+    """Return a configuration in which the clusters have other members."""
+    found = replace(platform, folder=platform.folder / name)
+    shutil.copytree(platform.folder / "config", found.folder / "config")
+    path = found.folder / "config" / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["clusters"] = [{**each, **members} for each in config["clusters"]]
+    path.write_text(yaml.safe_dump(config))
+    return found
+
+
+def _check_isolation(cluster: Platform, inside: tuple[str, ...], registry: str) -> None:
+    kubectl = ("kubectl", "--kubeconfig", str(cluster.kubeconfig), "version", "--output=json")
+    assert "serverVersion" in json.loads(cluster.run(*inside, *kubectl).stdout)
+    probe = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 5)"
+    for address in (registry, str(cluster.info.registry_bridge), str(cluster.info.registry_loopback)):
+        refused = cluster.run(*inside, sys.executable, "-c", probe, *address.split(":"), check=False)
+        assert "Error" in refused.stderr, f"{address} is reached"
+
+
+def _kill_in(phase: str, bootstrap: list[str], cluster: Platform) -> None:
+    """Kill the bootstrap once this phase has begun."""
+    run = subprocess.Popen(
+        bootstrap, env=cluster.environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with run:
+        assert run.stderr is not None
+        seen = []
+        for line in run.stderr:
+            seen.append(line)
+            if f" {phase} " in line and "started" in line:
+                break
+        else:
+            pytest.fail(f"phase {phase} never began:\n{''.join(seen)}")
+        os.killpg(run.pid, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import ipaddress
 import json
 import shutil
 import socket
@@ -68,11 +69,30 @@ def free_port() -> int:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a private registry runs.
+
+    Attributes:
+        address: the address on which it listens.
+        name: the name or address of its certificate.
+        command: the beginning of its command, which enters a namespace.
+        port: its port; 0 for a free one of this machine.
+        images: folder with images that it serves and does not change; None: it stores images of its own.
+    """
+
+    address: str = "127.0.0.1"
+    name: str = "localhost"
+    command: tuple[str, ...] = ()
+    port: int = 0
+    images: Path | None = None
+
+
+@dataclass(frozen=True)
 class PrivateRegistry:
     """A running registry with TLS by its own authority, which requires `USER` and `PASSWORD`.
 
     Attributes:
-        host: `localhost:<port>`, its name in image references.
+        host: `<name>:<port>`, its name in image references.
         authority: PEM document with its certificate authority.
     """
 
@@ -97,29 +117,40 @@ def registry(folder: Path) -> Iterator[Registry]:
 
 
 @contextmanager
-def private_registry(folder: Path, realm: str | None = None) -> Iterator[PrivateRegistry]:
-    """Run a registry with a password and a certificate of its own authority under the name `localhost`.
+def private_registry(folder: Path, realm: str | None = None, place: Place | None = None) -> Iterator[PrivateRegistry]:
+    """Run a registry with a password and a certificate of its own authority; on loopback unless a place is named.
 
     With a `realm`, the URL of a token server, it asks for tokens that are signed with its key (`tls.key`).
     """
-    port = free_port()
+    where = place or Place()
+    port = where.port or free_port()
     folder.mkdir(parents=True, exist_ok=True)
-    authority = _issue_certificate(folder)
+    authority = _issue_certificate(folder, where.name)
     (folder / "htpasswd").write_text(_HTPASSWD)
     (folder / "ca.pem").write_text(authority)
     token = {"realm": realm, "service": "test", "issuer": "tokens", "rootcertbundle": str(folder / "ca.pem")}
     basic = {"realm": "test", "path": str(folder / "htpasswd")}
-    secured = {
+    secured: dict[str, dict[str, object]] = {
         "auth": {"htpasswd": basic} if realm is None else {"token": token},
-        "http": {"tls": {"certificate": str(folder / "tls.crt"), "key": str(folder / "tls.key")}},
+        "http": {
+            "addr": f"{where.address}:{port}",
+            "tls": {"certificate": str(folder / "tls.crt"), "key": str(folder / "tls.key")},
+        },
     }
-    with _running(folder, port, secured) as process:
-        _await_answer(f"https://localhost:{port}", authorities_with(authority), process)
-        yield PrivateRegistry(f"localhost:{port}", authority, process)
+    if where.images is not None:
+        secured["storage"] = {
+            "filesystem": {"rootdirectory": str(where.images)},
+            "maintenance": {"readonly": {"enabled": True}},
+        }
+    with _running(folder, port, secured, where.command) as process:
+        _await_answer(f"https://{where.name}:{port}", authorities_with(authority), process)
+        yield PrivateRegistry(f"{where.name}:{port}", authority, process)
 
 
 @contextmanager
-def _running(folder: Path, port: int, more: dict[str, dict[str, object]]) -> Iterator[subprocess.Popen[bytes]]:
+def _running(
+    folder: Path, port: int, more: dict[str, dict[str, object]], prefix: tuple[str, ...] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
     binary = shutil.which("docker-registry")
     assert binary is not None, "docker-registry is missing: apt-get install docker-registry"
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +164,8 @@ def _running(folder: Path, port: int, more: dict[str, dict[str, object]]) -> Ite
     }
     config.write_text(yaml.safe_dump(settings))
     with (folder / "registry.log").open("ab") as log:
-        process = subprocess.Popen([binary, "serve", str(config)], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        command = [*prefix, binary, "serve", str(config)]
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
         yield process
     finally:
@@ -144,15 +176,15 @@ def _running(folder: Path, port: int, more: dict[str, dict[str, object]]) -> Ite
 def authority() -> str:
     """Return a PEM document with a new certificate authority."""
     with tempfile.TemporaryDirectory() as folder:
-        return _issue_certificate(Path(folder))
+        return _issue_certificate(Path(folder), "localhost")
 
 
-def _issue_certificate(folder: Path) -> str:
-    """Write a certificate for `localhost` and its key; return its authority."""
+def _issue_certificate(folder: Path, name: str) -> str:
+    """Write a certificate for a name or an address, and its key; return its authority."""
     now = dt.datetime.now(dt.UTC)
     keys = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry authority")])
-    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     identifier = x509.SubjectKeyIdentifier.from_public_key(keys[0].public_key())
     found = []
     for subject, key in ((root, keys[0]), (own, keys[1])):
@@ -164,7 +196,7 @@ def _issue_certificate(folder: Path) -> str:
         else:
             above = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
             builder = builder.add_extension(above, critical=False)
-            builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+            builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(name)]), critical=False)
         found.append(builder.sign(keys[0], hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
     (folder / "tls.crt").write_bytes(found[1])
     (folder / "tls.key").write_bytes(
@@ -173,6 +205,13 @@ def _issue_certificate(folder: Path) -> str:
         )
     )
     return found[0].decode()
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _await_answer(url: str, verify: ssl.SSLContext, process: subprocess.Popen[bytes]) -> None:
