@@ -26,20 +26,21 @@ _examined: Final[dict[Path, float]] = {}
 """Folder → when it was searched for abandoned drafts last, by the monotonic clock."""
 
 
-def write_private(path: Path, content: str | bytes, *, make_folder: bool = False) -> None:
+def write_private(path: Path, content: str | bytes, *, make_folder: bool = False, synced: bool = True) -> None:
     """Replace a file by one of mode 0600.
 
     Args:
         path: the file.
         content: all of it; text is encoded as UTF-8.
         make_folder: whether to create its folder (mode 0700). Not for a volume, which may not be mounted.
+        synced: whether it survives a power loss; else, after one, its content may be any.
 
     Raises:
         OSError: the file can't be written; it is unchanged.
     """
     if make_folder:
         _make_folder(path.parent)
-    with _draft(path, content) as draft:
+    with _draft(path, content, synced=synced) as draft:
         draft.replace(path)
 
 
@@ -83,15 +84,26 @@ def _draft(path: Path, content: str | bytes) -> Iterator[Path]:
 @contextmanager
 def _draft_file(path: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """Open the draft of a file; after the block, remove it if it is still there, and sync the folder."""
+
+
+def _draft(path: Path, content: str | bytes, *, synced: bool = True) -> Iterator[Path]:
+    """Write and sync the draft of a file; after the block, remove it if it is still there, and sync the folder."""
     _remove_abandoned(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)  # of mode 0600
     draft = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file, draft
+
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            if synced:
+                os.fsync(file.fileno())
+        yield draft
     finally:
         draft.unlink(missing_ok=True)
-    sync(path.parent)
+    if synced:
+        sync(path.parent)
 
 
 def _sync_file(file: IO[bytes]) -> None:

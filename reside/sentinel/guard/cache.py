@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reside.model.constants import TEARDOWN_MARKER
 from reside.model.kinds import KINDS, Kind
+from reside.sentinel.objects import managed_fields
 from reside.sentinel.objects.identity import live_key, metadata, split_key, stack_of
 from reside.sentinel.objects.index import KeyIndex
 from reside.sentinel.objects.live import kept
@@ -29,6 +30,7 @@ class ObjectCache:
         self._objects = PackedObjects()
         self._by_kind = KeyIndex()
         self._by_stack = KeyIndex()
+        self._shared: set[str] = set()
         self._missing = {kind.kind for kind in kinds}
         self._listeners: list[Callable[[str, K8sObject | None, K8sObject | None], None]] = []
         self._listed: list[Callable[[Kind], None]] = []
@@ -48,6 +50,10 @@ class ObjectCache:
     def get(self, key: str) -> K8sObject | None:
         """Return the live object; None if there is none with our label."""
         return self._objects.get(key)
+
+    def is_shared(self, key: str) -> bool:
+        """Return whether other managers own fields of a live object. It costs less than to look it up."""
+        return key in self._shared
 
     def of_stack(self, stack: str) -> frozenset[str]:
         """Return the keys of the live objects whose label names a stack."""
@@ -92,10 +98,15 @@ class ObjectCache:
         self._index(key, before, live)
         if live is None:
             self._objects.remove(key)
+            self._shared.discard(key)
             before = last or before  # the event carries the last state, which may be newer than ours
         else:
             live = kept(live)
             self._objects.put(key, live)
+            if managed_fields.entries(live):
+                self._shared.add(key)
+            else:
+                self._shared.discard(key)
         for listener in list(self._listeners):
             listener(key, before, live)
 

@@ -90,12 +90,16 @@ class Findings:
         """Return what others have changed in an object lately, and what was changed back."""
         return self._reverts.texts(key)
 
-    def texts(self, key: str, desired: K8sObject, live: K8sObject | None) -> tuple[str, ...]:
+    def fights(self, key: str) -> tuple[str, ...]:
+        """Return what is to be reported about an object that is nobody else's."""
+        return tuple(self._fights.texts(key))
+
+    def texts(self, key: str, desired: K8sObject, live: K8sObject) -> tuple[str, ...]:
         """Return what is to be reported about an object."""
-        found = [] if live is None else [str(each) for each in additions(desired, live)]
+        found = [str(each) for each in additions(desired, live)]
         shown = found[:_MOST] + ([f"{len(found) - _MOST} more fields"] if len(found) > _MOST else [])
         end = "is to be removed" if is_strict(desired) else "was added, and stays"
-        return (*self._fights.texts(key), *(f"{each} {end}" for each in shown))
+        return (*self.fights(key), *(f"{each} {end}" for each in shown))
 
     def forget(self, key: str) -> None:
         """Forget an object that is in no stack any more."""

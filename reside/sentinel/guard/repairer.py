@@ -369,7 +369,7 @@ class DriftRepairer:
         """
         for obj in objects:
             key = object_key(obj)
-            live = self._cache.get(key)
+            live = self._cache.get(key) if self._cache.is_shared(key) else None
             if live is None or not to_take_over(obj, live):
                 continue
             try:
@@ -382,9 +382,12 @@ class DriftRepairer:
     def findings_of(self, key: str) -> tuple[str, ...]:
         """Return what is to be reported about drift of an object: fights, and fields that other programs added."""
         desired = self._desired.get(key)
-        if desired is None or desired.object is None:
+        if desired is None or desired.packed is None:
             return ()
-        return self.findings.texts(key, desired.object, self._cache.get(key))
+        live = self._cache.get(key) if self._cache.is_shared(key) else None
+        if live is None:
+            return self.findings.fights(key)
+        return self.findings.texts(key, desired.object or {}, live)
 
     def reverted_of(self, key: str) -> tuple[str, ...]:
         """Return what others have changed in an object lately, and what was changed back."""

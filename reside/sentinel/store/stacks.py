@@ -246,14 +246,19 @@ def signature(path: Path) -> Signature | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Replace a file atomically, readable by its owner only, and sync it to the disk.
+def write_file(path: Path, content: bytes, *, synced: bool = True) -> None:
+    """Replace a file atomically, readable by its owner only.
+
+    Args:
+        path: the file.
+        content: all of it.
+        synced: whether it is synced to the disk.
 
     Raises:
         NotReady: the volume can't be written now; a retry may help.
     """
     try:
-        write_private(path, content)
+        write_private(path, content, synced=synced)
     except OSError as error:
         raise unwritable(path, error) from error
 

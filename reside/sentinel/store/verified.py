@@ -3,7 +3,8 @@
 Each stack has one file with a fingerprint for each of its objects (`reside.sentinel.guard.drift`). A fingerprint covers
 the desired and the live object, so an entry is true for ever or matches nothing; an entry that is missing costs one
 request. The files are encrypted, since the fingerprint of a Secret would let guesses of its value be checked. They are
-read once, and again only if another process has written them; a file that can't be decrypted is ignored.
+read once, and again only if another process has written them; a file that can't be decrypted is ignored. So they are
+not synced to the disk: what a power loss takes costs requests.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class VerifiedStates:
             self._files.pop(stack, None)
             return
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        write_file(path, self._vault.seal(content))
+        write_file(path, self._vault.seal(content), synced=False)
         if (written := signature(path)) is not None:
             self._files[stack] = written
 

@@ -36,6 +36,7 @@ from reside.sentinel.objects.yields import to_apply
 from reside.sentinel.store.stacks import StoredStack
 from reside.sentinel.term.apply_events import tell_failure
 from reside.sentinel.term.metrics import count, phase
+from reside.sentinel.term.reporter import BEGUN_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -159,7 +160,7 @@ class Applier:
                 during = before.during_apply(stack)
                 moved = self._reader.moves.of(stack.name, stack.owner, during.leaving)
                 await guard.store.save_aside(during)
-                self._reporter.touch(stack.name)
+                self._reporter.touch(stack.name, BEGUN_S)
                 try:
                     with (
                         phase("apply", "engine"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reside.model.constants import REPLICA_LABEL, VERSION_LABEL
 from reside.sentinel.guard.pods import has_ended
-from reside.sentinel.objects.identity import metadata
+from reside.sentinel.objects.identity import metadata, split_key
 
 if TYPE_CHECKING:
     from reside.model.stacks import K8sObject
     from reside.sentinel.guard.guard import Guard
+
+_TEMPLATED: Final = frozenset({"Deployment", "StatefulSet", "Job"})
+"""Kinds of objects with a template of pods."""
 
 
 class PodCounts:
@@ -36,7 +39,7 @@ class PodCounts:
         found = {}
         held = stored.keys() if stored else frozenset()
         for key in guard.pods.workloads_of(stack) | held | guard.cache.of_stack(stack):
-            count, live = guard.pods.count(key), guard.cache.get(key)
+            count, live = guard.pods.count(key), guard.cache.get(key) if split_key(key)[0] in _TEMPLATED else None
             labels = _pod_labels(live)
             if count == 0 and live is not None and labels and _is_scaled_down(live):
                 generation = metadata(live).get("generation")

@@ -55,6 +55,10 @@ class Progress:
         """Unsubscribe."""
         self._unlisten()
 
+    def runs(self, name: str) -> bool:
+        """Return whether an operation on a stack runs."""
+        return name in self._running
+
     def of(self, name: str) -> ApplyProgress | None:
         """Return the progress of the operation on a stack; None if none has lasted for long."""
         running = self._running.get(name)

@@ -35,6 +35,11 @@ ATTEMPTS_BEFORE_REPORT: Final = 3
 """Number of consecutive failed attempts after which a transient error is reported."""
 _RENEWAL_S: Final = 0.02
 """Seconds between the reports of two stacks that are looked at again."""
+SEEN_S: Final = 0.1
+"""Pause in seconds before what a watch shows is reported: a change is mostly shown by several events."""
+BEGUN_S: Final = 0.5
+"""Pause in seconds before it is reported that a stack is to be changed: most operations end before, and their results
+are reported at once."""
 _EARLIER: Final = 4
 """The last edits of a stack's entry in `reports` whose maps are deleted, unless they were."""
 
@@ -75,9 +80,9 @@ class Reporter:
         for unlisten in self._unlisten:
             unlisten()
 
-    def touch(self, name: str) -> None:
-        """Queue the report of a stack."""
-        self.queue.add(name)
+    def touch(self, name: str, pause: float = 0.0) -> None:
+        """Queue the report of a stack, due after a pause in seconds, unless it is due before."""
+        self.queue.add(name, after=pause)
 
     async def renew(self) -> None:
         """Look at all reports again after each new connection to Jazz, until cancelled.
@@ -97,7 +102,7 @@ class Reporter:
         self._keep(stack)
         self._advice[stack.name] = advice
         self._holders.put(stack.name, stack.keys())
-        self.touch(stack.name)
+        self.touch(stack.name, BEGUN_S)
 
     def fail(self, name: str, error: Exception) -> bool:
         """Report that a stack can't be applied; report a transient error only after several attempts.
@@ -168,11 +173,11 @@ class Reporter:
         labelled = {stack_of(seen) for seen in (before, live) if seen is not None}
         for name in labelled | self._holders.names(key) | {self._context.guard.store.holder(key)}:
             if name is not None and self._known(name):
-                self.touch(name)
+                self.touch(name, BEGUN_S if self.progress.runs(name) else SEEN_S)
 
     def _pods_changed(self, stack: str) -> None:
         if self._known(stack):
-            self.touch(stack)
+            self.touch(stack, SEEN_S)
 
     def _problem_changed(self, key: str) -> None:
         name = self._context.guard.store.holder(key)

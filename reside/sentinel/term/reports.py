@@ -64,23 +64,26 @@ class StackState:
 
 def compose(state: StackState) -> StackReport:
     """Return the report of a stack. Its objects are those desired, applied, not yet deleted, and those with pods."""
-    desired = {object_key(obj): obj for obj in state.desired.objects} if state.desired else {}
+    revision = state.stored.applied if state.stored and state.stored.settled else None
     applied = state.stored.by_key() if state.stored else {}
+    if state.desired is not None and state.desired.revision == revision:
+        desired = applied  # equal revisions have equal objects, and most of these are not looked at
+    else:
+        desired = {object_key(obj): obj for obj in state.desired.objects} if state.desired else {}
     remaining = {key for key, live in state.live.items() if stack_of(live) == state.name}
     objects = {
-        key: _object(state, key, desired.get(key), applied.get(key))
+        key: _object(state, key, is_new=desired is not applied and key in desired and desired[key] != applied.get(key))
         for key in sorted(desired.keys() | applied.keys() | remaining | {key for key, n in state.pods.items() if n})
     }
-    revision = state.stored.applied if state.stored and state.stored.settled else None
     return StackReport(revision, state.fault.message if state.fault else None, objects, state.advice, state.progress)
 
 
-def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8sObject | None) -> ObjectReport:
+def _object(state: StackState, key: str, *, is_new: bool) -> ObjectReport:
     found = state.live.get(key)
     live = reported(found) if found is not None else None
     if live is None and state.stored is not None:
         live = state.stored.finished.get(key)
-    new, pods, problem = desired is not None and desired != applied, state.pods.get(key), state.pod_problem(key)
+    pods, problem = state.pods.get(key), state.pod_problem(key)
     trouble = None if live is None else problem or state.trouble(key, live)
     status_of, reason = (None, None) if live is None else object_state(live, trouble)
     whole = ObjectReport(
@@ -88,9 +91,9 @@ def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8s
     )
     if key in state.problems:
         return replace(whole, error=state.problems[key])
-    if new and state.fault is not None and state.fault.object in (None, key):
+    if is_new and state.fault is not None and state.fault.object in (None, key):
         return replace(whole, error=state.fault.message)
-    status: ObjectStatus = "requested" if new or live is None else "updated"
+    status: ObjectStatus = "requested" if is_new or live is None else "updated"
     event = trouble if whole.state == "in-progress" else None
     return replace(whole, status=status, problem=_deletion(found) or problem or event)
 

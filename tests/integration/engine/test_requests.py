@@ -90,3 +90,22 @@ async def test_fields_of_kubectl_are_taken_over_and_those_of_others_are_a_confli
             await bench.engine.apply(stack(config_map("a", x="3", y="ours")))
         assert caught.value.manager == "other"
         assert live(bench, "ConfigMap/a")["data"] == {"x": "2", "y": "theirs"}
+
+
+async def test_what_kubectl_has_just_changed_of_a_yielded_field_is_a_conflict(
+    cluster: ClusterInfo, tmp_path: Path
+) -> None:
+    """The Sentinel has not seen the change yet: a moment later it leaves the field out."""
+    web = workload("Deployment", "web", replicas=0)
+    web["metadata"]["annotations"] = {"reside.io/yield": "spec.replicas"}
+    async with counted(cluster, tmp_path) as (bench, _requests):
+        await bench.engine.apply(stack(web))
+        patch = '{"spec":{"replicas":2,"paused":true}}'
+        bench.kubectl("patch", "deployment", "web", "--type=merge", "-p", patch)
+        with pytest.raises(ApplyConflict) as caught:
+            await bench.engine.apply(stack(web | {"spec": web["spec"] | {"minReadySeconds": 1, "replicas": 1}}))
+        assert caught.value.manager.startswith("kubectl")
+        assert live(bench, "Deployment/web")["spec"]["replicas"] == 2
+        bench.kubectl("delete", "deployment", "web")
+        done = await bench.engine.apply(stack(web | {"spec": web["spec"] | {"minReadySeconds": 1}}))
+        assert actions(done) == {"Deployment/web": "create"}

@@ -135,6 +135,12 @@ def test_file_and_folder_are_synced(
     assert synced == [False, True]
 
 
+def test_a_file_that_may_be_lost_is_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: pytest.fail("synced"))
+    write_private(tmp_path / "file", "content", synced=False)
+    assert (tmp_path / "file").read_text() == "content"
+
+
 def test_creating_never_overwrites(tmp_path: Path) -> None:
     path = tmp_path / "new" / "file"
     assert create_private(path, "first")

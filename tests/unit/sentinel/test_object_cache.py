@@ -103,3 +103,20 @@ def test_a_caller_does_not_change_what_is_kept(cache: ObjectCache) -> None:
 def test_kept_objects_are_no_work_for_the_garbage_collector(cache: ObjectCache) -> None:
     """A thousand stacks have five thousand objects of a few dozen dicts each; a full collection visits every dict."""
     assert not any(gc.is_tracked(text) for text in cache._objects._packed.values())
+
+
+def test_it_is_known_which_objects_others_own_fields_of() -> None:
+    cache = ObjectCache()
+
+    def note(event: str, *managers: str) -> bool:
+        fields = [{"manager": manager, "operation": "Update"} for manager in managers]
+        meta = {"name": "a", "resourceVersion": str(len(managers)), "managedFields": fields}
+        cache.note(event, {"kind": "ConfigMap", "metadata": meta})
+        return cache.is_shared("ConfigMap/a")
+
+    assert not cache.is_shared("ConfigMap/a")
+    assert not note("ADDED", FIELD_MANAGER)
+    assert note("MODIFIED", FIELD_MANAGER, "other")
+    assert not note("MODIFIED", FIELD_MANAGER)
+    assert note("MODIFIED", FIELD_MANAGER, "other")
+    assert not note("DELETED")

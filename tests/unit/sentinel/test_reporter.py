@@ -341,3 +341,35 @@ async def test_states_are_written_at_most_once_a_second(term: Term, monkeypatch:
         states.append((report["PersistentVolumeClaim/c"]["state"], report.transaction_count))
     assert states[0][0] == "in-progress"
     assert set(states[1:]) == {("current", states[1][1])}
+
+
+async def test_the_begin_of_an_operation_waits_and_its_result_does_not(
+    term: Term, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is declared and what the watches show meanwhile are one write, with the result."""
+    written: list[str] = []
+
+    async def write(name: str) -> None:
+        written.append(name)
+
+    monkeypatch.setattr(term.reporter.queue, "_handler", write)
+    monkeypatch.setattr(reporter, "BEGUN_S", 3600.0)
+    term.guard.store.stacks["worker"] = StoredStack("worker", "co_zOwner")
+    queue = asyncio.create_task(term.reporter.queue.run())
+    try:
+        term.reporter.touch("other")
+        await eventually("what was queued before", lambda: written, lambda found: "other" in found)
+        written.clear()
+        term.reporter.set_desired(term.reporter.desired["worker"])
+        with term.reporter.progress.shown("worker", "revision", [OBJECT]):
+            term.reporter.touch("worker", reporter.BEGUN_S)
+            labels = {STACK_LABEL: "worker"}
+            term.guard.cache.note("ADDED", {"kind": "Deployment", "metadata": {"name": "worker-1", "labels": labels}})
+        term.reporter.touch("other")
+        await eventually("what is due", lambda: written, lambda found: "other" in found)
+        assert "worker" not in written
+        term.reporter.succeed("worker")
+        await eventually("the result", lambda: written, lambda found: "worker" in found)
+        assert written.count("worker") == 1
+    finally:
+        queue.cancel()

@@ -9,19 +9,23 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/provider/v4/pkg/clients"
 )
 
+// yieldAnnotation names the fields that an object leaves to others (reside/policy/yielded_fields.py).
+const yieldAnnotation = "reside.io/yield"
+
 // updateAtOnce updates an object, and returns it as it was before and as it is now.
 //
 // The release reads the object, sends a patch of its managers, even an empty one, and then the update. If the caller
 // knows the uid of the object, the update comes first: the API server refuses it if no object has this uid, so it changes
 // no object that was created again, and creates none that was deleted. It is not forced, so it takes nothing from another
-// manager. If it is refused for such a reason, the release's way follows, as without a uid.
+// manager. If it is refused for such a reason, the release's way follows, as without a uid. But the release takes over
+// what kubectl has changed: not from an object that leaves fields to others, of which the caller knows more.
 func updateAtOnce(c *UpdateConfig, client dynamic.ResourceInterface) (before, now *unstructured.Unstructured, err error) {
 	if c.mayUpdateAtOnce() {
 		c.Inputs.SetUID(c.UID)
 		now, err = ssaPatch(c, c.OldOutputs, client)
 		unstructured.RemoveNestedField(c.Inputs.Object, "metadata", "uid") // the inputs go into the state
-		if !isRefused(err) {
-			return c.OldOutputs, now, err
+		if !isRefused(err) || isOfManagers(err) && c.Inputs.GetAnnotations()[yieldAnnotation] != "" {
+			return c.OldOutputs, now, handleSSAErr(err, c.FieldManager)
 		}
 	}
 	before, err = client.Get(c.Context, c.OldOutputs.GetName(), metav1.GetOptions{})
@@ -43,4 +47,9 @@ func (c *UpdateConfig) mayUpdateAtOnce() bool {
 // that is not that of the object is an invalid change.
 func isRefused(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err)
+}
+
+// isOfManagers reports whether other managers own fields that an update sets.
+func isOfManagers(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
