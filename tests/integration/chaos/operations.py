@@ -72,8 +72,8 @@ OPERATIONS = (
     Operation("create", lambda _: (), lambda s: (settings(s, "a", "1"), secret(s), deployment(s, "1"))),
     Operation(
         "update",
-        lambda s: (settings(s, "a", "1"), settings(s, "b", "1"), deployment(s, "1")),
-        lambda s: (settings(s, "a", "2"), settings(s, "b", "1"), deployment(s, "2")),
+        lambda s: (*(settings(s, name, "1") for name in "abcd"), deployment(s, "1")),
+        lambda s: (*(settings(s, name, "2") for name in "acd"), settings(s, "b", "1"), deployment(s, "2")),
     ),
     Operation(
         "replace",

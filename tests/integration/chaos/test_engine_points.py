@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
-_REQUESTS = {"create": 3, "update": 6, "replace": 3, "delete": 4, "destroy": 4, "adopt": 2}
+_REQUESTS = {"create": 3, "update": 4, "replace": 3, "delete": 4, "destroy": 4, "adopt": 2}
 """Requests to the API server that each operation makes at least."""
 _WRITES = 2
 """Writes of the state that each operation makes at least: one by the engine, at its end, and one of what is synced."""
