@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import sys
 
@@ -11,6 +10,7 @@ import structlog
 from pydantic import ValidationError
 
 from reside.common import tracing
+from reside.common.collector import Freezer
 from reside.model.errors import ResideError
 from reside.replica.logs import configure_logs
 from reside.replica.process import EXIT_BAD_SETTINGS, EXIT_FAILED
@@ -38,7 +38,7 @@ def main() -> int:
         return EXIT_BAD_SETTINGS
     configure_logs(settings.replica_name)
     tracing.enable(settings.replica_name)
-    gc.freeze()  # what the imports made stays: full collections need not look at it again
+    Freezer().install()  # what the imports made stays, and most of what is kept of the stacks
     try:
         asyncio.run(run(settings))
     except ResideError as error:
