@@ -24,6 +24,7 @@ from reside.cli import (
 )
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, connection_of, default_local
+from reside.cli.fresh import FreshOptions, check_name, clear, prepare_local
 from reside.cli.progress import Steps
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
@@ -81,6 +82,7 @@ def bootstrap_cluster(
 
 @app.command("bootstrap")
 @with_options(ClusterOptions)
+@with_options(FreshOptions, "fresh")
 def bootstrap(
     name: Name,
     *,
@@ -89,10 +91,13 @@ def bootstrap(
     account: Annotated[
         str, typer.Option(help="Account that becomes super admin. Created if missing.")
     ] = DEFAULT_ACCOUNT,
+    fresh: FreshOptions,
     options: ClusterOptions,
 ) -> None:
     """Create a cluster, add it to the configuration and claim super admin. Run it again if it was interrupted."""
-    settings = options.settings(kube_context)
+    settings = prepare_local(fresh, options).settings(kube_context)
+    check_name(fresh, name, settings)
+    clear(fresh, name, settings.target)
     with Steps(f"cluster {name}") as steps:
         if options.registry_config is not None:
             asyncio.run(registry_login.store_login(settings.target, registry_login.read_login(options.registry_config)))

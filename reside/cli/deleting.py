@@ -36,11 +36,21 @@ def delete(
     known = options.known()
     target = options.target(deadline=DELETE_S)
     name = options.cluster or (known.name if known else target.namespace)
+    delete_cluster(name, target, yes=yes)
+
+
+def delete_cluster(name: str, target: Target, *, yes: bool) -> None:
+    """Show what a cluster has in its namespace, ask unless `yes`, delete it, and forget it on this machine.
+
+    Raises:
+        InvalidInput: there is nobody to ask.
+        ResideError: the deletion was not confirmed.
+    """
     found, uid = asyncio.run(_look(target))
     for line in listing(target.namespace, found):
         _say(line)
     if not yes:
-        _confirm(name)
+        confirm_name(name, "the cluster")
     from reside.seed import steps  # noqa: PLC0415 - slow to import
 
     steps.delete_all(target)
@@ -71,8 +81,8 @@ async def _look(target: Target) -> tuple[list[str], str | None]:
         return sorted(set(found)), await cluster_uid(client)
 
 
-def _confirm(name: str) -> None:
-    """Ask for the name of the cluster.
+def confirm_name(name: str, what: str) -> None:
+    """Ask for the name of what is deleted.
 
     Raises:
         InvalidInput: there is nobody to ask.
@@ -80,7 +90,7 @@ def _confirm(name: str) -> None:
     """
     if not sys.stdin.isatty():
         raise InvalidInput("there is no terminal to confirm the deletion: use --yes")
-    if typer.prompt(f"type {name} to delete the cluster", default="", show_default=False) != name:
+    if typer.prompt(f"type {name} to delete {what}", default="", show_default=False) != name:
         raise ResideError("that is not its name: nothing is deleted")
 
 

@@ -8,9 +8,7 @@ the time of each phase.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -23,22 +21,23 @@ from reside.cli import cluster, config, main, output, project
 from reside.cli.build import build_folder
 from reside.cli.cluster_options import IMAGES, ClusterOptions
 from reside.cli.listing import as_table
+
+
+from reside.cli.cluster_options import ClusterOptions
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
 from reside.cli.replicas import COLUMNS, ReplicaView
 from reside.cli.session import open_session
-from reside.common.files import write_private
-from reside.local import LocalCluster
+from reside.cli.starting import build_images, start_kubernetes
 from reside.model.entities import LoadRequestSpec
 from reside.model.errors import ResideError
 from reside.seed.settings import DOCUMENTS
 
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from reside.cli.replicas import Row
-    from reside.local import ClusterInfo, Event
 
 ROOT = project.ROOT
 EXAMPLES = ("examples/contracts/greeting.v1", "examples/replicas/greeter")

@@ -36,13 +36,13 @@ class _Terminal(io.StringIO):
 def test_nothing_is_deleted_without_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("east\n"))
     with pytest.raises(InvalidInput, match="no terminal to confirm the deletion: use --yes"):
-        deleting._confirm("east")
+        deleting.confirm_name("east", "the cluster")
     for answer in ("\n", "y\n", "West\n"):
         monkeypatch.setattr("sys.stdin", _Terminal(answer))
         with pytest.raises(ResideError, match="nothing is deleted"):
-            deleting._confirm("east")
+            deleting.confirm_name("east", "the cluster")
     monkeypatch.setattr("sys.stdin", _Terminal("east\n"))
-    deleting._confirm("east")
+    deleting.confirm_name("east", "the cluster")
 
 
 def test_the_configuration_keeps_accounts_and_other_clusters() -> None:
