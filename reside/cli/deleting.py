@@ -10,7 +10,7 @@ import typer
 
 from reside.access.client import connect
 from reside.access.objects import cluster_uid
-from reside.cli import config, crash, output, project
+from reside.cli import config, output, project
 from reside.cli.places import Place
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput, ResideError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 DELETE_S: Final = 300.0
 """Seconds that each wait of a deletion may take."""
-OTHERS_S: Final = 5.0
-"""Seconds to wait for the end of a bootstrap of the same cluster."""
 
 
 @with_options(Place)
@@ -104,6 +102,9 @@ def _forget(name: str, target: Target, uid: str | None) -> None:
     crash.wait_for_others(state, name, OTHERS_S)
     crash.remove_state(state, name, uid)
     config.change(lambda current: current.without_cluster(name))
+
+    project.forget(name, uid)
+    config.save(configuration.without_cluster(name))
     _say(f"cluster {name} is not in the configuration any more; accounts stay")
 
 

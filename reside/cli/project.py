@@ -3,8 +3,8 @@
 Pulumi's Automation API runs the project in place: the same program, the same state (`.state`, unless
 `RESIDE_STATE` names another folder) and therefore the same stack as a manual `pulumi up`.
 
-Invariants: the passphrase never appears in an argument or in the output; the encryption salt that Pulumi adds to the
-stack's tracked configuration file is removed after the run, because the state contains it as well.
+Invariants: the passphrase never appears in an argument or in the output; the encryption salt or key that Pulumi adds to
+the stack's tracked configuration file is removed after the run, because the state contains it as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from reside.access.client import connect
 from reside.access.cures import with_cure
 from reside.access.objects import cluster_uid
-from reside.cli import crash, scratch, vault
+from reside.cli import crash, scratch, state_store, vault
 from reside.cli.config import config_folder
 from reside.common.files import write_private
 from reside.local import Toolchain
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 OTHER_BOOTSTRAP_S = 600.0
 """Seconds to wait for another bootstrap of the same stack on this machine."""
+FORGET_S = 5.0
+"""Seconds to wait for the end of a bootstrap whose state is removed."""
 _COMPONENT = "reside:bootstrap:"
 _ERROR_LINE = re.compile(r"(?:Exception calling application|error): (?:Exception calling application: )?(.+)")
 _GENERIC_ERRORS = ("update failed", "preview failed", "resource operation failed")
-SALT = "encryptionsalt:"
-"""Prefix of the line that Pulumi adds to a stack's configuration file."""
 
 
 class BootstrapFailedError(ResideError):
@@ -72,16 +72,22 @@ def make_state_folder() -> Path:
 
 
 def backend_url(state: Path) -> str:
-    """Return the URL of Pulumi's state in a folder, without attribute files: those are not written atomically."""
-    return f"file://{state}?metadata=skip"
+    """Return the URL of Pulumi's state: that of the object store, if there is one, else of a folder.
+
+    In a folder it has no attribute files, because those are not written atomically.
+    """
+    return state_store.store() or f"file://{state}?metadata=skip"
 
 
 def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str]:
     """Write the settings to the file that the program reads; return the environment of Pulumi's engine for a stack."""
     file = config_folder() / "bootstrap" / f"{stack}.json"
     write_private(file, settings.to_json(), make_folder=True)
+    return {SETTINGS_FILE_VARIABLE: str(file), **_pulumi_environment()}
+
+
+def _pulumi_environment() -> dict[str, str]:
     return {
-        SETTINGS_FILE_VARIABLE: str(file),
         "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), Toolchain.default().search]),
         "PULUMI_BACKEND_URL": backend_url(state_folder()),
         "PULUMI_CONFIG_PASSPHRASE": vault.bootstrap_passphrase(),
@@ -122,11 +128,38 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
         if crashed:
             crash.remove_partial_files(state)
         with scratch.folder(state, stack) as temporary:
-            options = automation.LocalWorkspaceOptions(env_vars={**environment, "TMPDIR": str(temporary)})
+            options = automation.LocalWorkspaceOptions(
+                env_vars={**environment, "TMPDIR": str(temporary)}, secrets_provider=state_store.key()
+            )
             opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
-            if crashed:
+            if crashed or state_store.store():  # the locks of an object store don't tell whether a run was killed
                 crash.clear_pending_operations(opened)
             yield opened
+
+
+def forget(stack: str, uid: str | None) -> None:
+    """Remove the state of a stack whose cluster was deleted, wherever it is.
+
+    Args:
+        stack: name of the stack.
+        uid: unique id of the Kubernetes cluster; None if it is unknown.
+    """
+    state = state_folder()
+    crash.wait_for_others(state, stack, FORGET_S)
+    crash.remove_state(state, stack, uid)
+    if state_store.store():
+        _remove_stack(stack)
+
+
+def _remove_stack(stack: str) -> None:
+    from pulumi import automation  # noqa: PLC0415 - slow to import
+
+    root, environment = project_root(), _pulumi_environment()
+    os.environ["PATH"] = environment["PATH"]  # as in `_stack`
+    with _translate_errors():
+        workspace = automation.LocalWorkspace(work_dir=str(root), env_vars=environment)
+        if any(found.name == stack for found in workspace.list_stacks()):
+            workspace.remove_stack(stack, force=True, preserve_config=True)
 
 
 async def _cluster_uid(settings: BootstrapSettings) -> str | None:
@@ -141,7 +174,7 @@ def _without_salt(file: Path) -> Iterator[None]:
     finally:
         if file.exists():
             lines = file.read_text().splitlines(keepends=True)
-            rest = [line for line in lines if not line.startswith(SALT)]
+            rest = [line for line in lines if not line.startswith(state_store.STACK_LINES)]
             if not "".join(rest).strip():
                 file.unlink()
             elif rest != lines:

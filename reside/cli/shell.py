@@ -10,17 +10,18 @@ import shlex
 
 from reside.cli import project, vault
 from reside.cli.secret_store import SERVICE
+from reside.cli.state_store import STACK_LINES
 
 _FUNCTION = """\
 pulumi() (
   tracked={file}
   TMPDIR=$(mktemp -d) || exit
   export TMPDIR
-  trap 'rm -rf "$TMPDIR"; sed -i "/^{salt}/d" "$tracked"' EXIT
+  trap 'rm -rf "$TMPDIR"; sed -i -E "/^({lines}):/d" "$tracked"' EXIT
   command pulumi "$@"
 )"""
-"""The Kubernetes provider writes the kubeconfig to a temporary file and does not delete it. Pulumi writes the salt,
-which the state contains as well, to the stack's file. Both are removed when the command ends, even if it fails."""
+"""The Kubernetes provider writes the kubeconfig to a temporary file and does not delete it. Pulumi writes the salt or
+key, which the state contains as well, to the stack's file. Both are removed when the command ends, even if it fails."""
 
 
 def lines() -> list[str]:
@@ -35,7 +36,7 @@ def lines() -> list[str]:
         f"export PULUMI_BACKEND_URL={shlex.quote(project.backend_url(project.state_folder()))}",
         "export PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER=true PULUMI_SKIP_UPDATE_CHECK=true",
         _passphrase(),
-        _FUNCTION.format(file=shlex.quote(str(file)), salt=project.SALT),
+        _FUNCTION.format(file=shlex.quote(str(file)), lines="|".join(line.rstrip(":") for line in STACK_LINES)),
     ]
 
 
