@@ -54,7 +54,10 @@ def fingerprint(folder: Path) -> None:
     """Write a digest of the names, sizes and times of all files."""
     found = []
     for path in files(folder):
-        stat = path.stat()
+        try:
+            stat = path.stat()
+        except FileNotFoundError:  # it was just removed: the next digest differs
+            continue
         found.append((str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size))
     sys.stdout.write(hashlib.sha256(repr(sorted(found)).encode()).hexdigest() + "\n")
 
@@ -66,7 +69,12 @@ def pack(folder: Path) -> None:
         tarfile.open(fileobj=out, mode="w|") as tar,
     ):
         for path in files(folder):
-            tar.add(path, path.relative_to(folder), recursive=False)
+            try:
+                file = path.open("rb")
+            except FileNotFoundError:
+                continue
+            with file:  # one file, also if another takes its name meanwhile
+                tar.addfile(tar.gettarinfo(arcname=str(path.relative_to(folder)), fileobj=file), file)
 
 
 def files(folder: Path) -> Iterator[Path]:

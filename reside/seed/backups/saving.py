@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,19 +19,21 @@ from reside.access.objects import read_secret
 from reside.common.backoff import Retries
 from reside.common.files import replacing
 from reside.model.constants import ACCOUNT_ID_KEY, ALPHA_NAME, SENTINEL_STATE_DIR
-from reside.model.errors import Conflict, InvalidInput
+from reside.model.errors import Conflict, InvalidInput, NotReady
 from reside.seed.backups import pods
 from reside.seed.backups.archive import JAZZ, OBJECTS, SENTINEL, ArchiveWriter, Manifest
 from reside.seed.backups.objects import saved_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from pydantic import SecretStr
 
     from reside.access.target import Target
 
+_GZIP: Final = 16
+"""For zlib: the content has the header and the checksum of gzip."""
 QUIET_S: Final = 120.0
 """Seconds to wait at most for a moment in which the Sentinel applies nothing."""
 
@@ -93,18 +96,35 @@ async def _attempt(
                 archive.add(OBJECTS, _encoded(await saved_objects(client)))
                 report(SENTINEL, "started")
                 async with pods.program(target, pod, "pack", SENTINEL_STATE_DIR) as packed:
-                    await archive.add_parts(SENTINEL, packed.chunks())
+                    await archive.add_parts(SENTINEL, whole(packed.chunks(), SENTINEL))
                 if await pods.fingerprint(target, pod) != before:
                     raise _Changed
                 report(SENTINEL, "done")
                 limit.reschedule(None)  # the moment is found; its copy may take as long as it takes
                 await snapshot.send(b"\n")
-                await archive.add_parts(JAZZ, snapshot.chunks())
+                await archive.add_parts(JAZZ, whole(snapshot.chunks(), JAZZ))
             report(JAZZ, "done")
             created = datetime.now(UTC).isoformat(timespec="seconds")
             manifest = Manifest(secrets.token_hex(8), created, target.namespace, alpha[ACCOUNT_ID_KEY])
             archive.finish(manifest)
         return manifest
+
+
+async def whole(chunks: AsyncIterator[bytes], what: str) -> AsyncIterator[bytes]:
+    """Yield compressed content, and check that it is complete: a lost connection may look like its end.
+
+    Raises:
+        NotReady: it is cut or damaged.
+    """
+    content = zlib.decompressobj(zlib.MAX_WBITS | _GZIP)
+    async for chunk in chunks:
+        try:
+            content.decompress(chunk)
+        except zlib.error as error:
+            raise NotReady(f"what was read of {what} is damaged: {error}; try again") from None
+        yield chunk
+    if not content.eof:
+        raise NotReady(f"the connection was lost while {what} was read: try again")
 
 
 def _encoded(objects: list[dict[str, Any]]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
-from reside.model.errors import InvalidInput
+from reside.model.errors import InvalidInput, NotReady
 from reside.seed.backups import sealing
 from reside.seed.backups.archive import JAZZ, OBJECTS, PART, Archive, ArchiveWriter, Manifest
+from reside.seed.backups.saving import whole
 from reside.seed.backups.sealing import BLOCK, Opener, Sealer
 
 if TYPE_CHECKING:
@@ -151,3 +153,23 @@ async def test_a_member_that_differs_from_the_list_is_refused(tmp_path: Path) ->
         writer.finish(MANIFEST)
     with pytest.raises(InvalidInput, match="its contents differ from their list"):
         Archive(path, PASSPHRASE).check()
+
+
+async def read(content: bytes) -> bytes:
+    """Return what is read of compressed content that arrives in pieces."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 7):
+            yield content[start : start + 7]
+
+    return b"".join([chunk async for chunk in whole(chunks(), "jazz")])
+
+
+async def test_what_a_pod_sends_is_checked_to_be_complete() -> None:
+    content = gzip.compress(bytes(range(256)) * 10)
+    assert await read(content) == content
+    for end in (0, 5, len(content) - 1):
+        with pytest.raises(NotReady, match="the connection was lost while jazz was read: try again"):
+            await read(content[:end])
+    with pytest.raises(NotReady, match="what was read of jazz is damaged"):
+        await read(content[:-8] + b"\0" * 8)
