@@ -15,6 +15,7 @@ from reside.model.constants import ENGINE_SECRET, ETCD_NAME, FIELD_MANAGER, JAZZ
 from reside.seed import platform
 from reside.seed.backups.objects import resource_class
 from reside.sentinel.objects.differences import changes
+from reside.sentinel.objects.managed_fields import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import lightkube
 
     from reside.seed.settings import BootstrapSettings
+    from reside.sentinel.objects.differences import Change
 
 STORAGE: Final = (JAZZ_NAME, ETCD_NAME)
 
@@ -91,9 +93,14 @@ async def changed_objects(client: lightkube.AsyncClient, settings: BootstrapSett
         before = await _live(client, type(body), document["metadata"]["name"])
         if before is None:
             found[key] = ["is created"]
-        elif lines := [str(change) for change in changes(before.to_dict(), after.to_dict())]:
+        elif lines := [_line(change) for change in changes(before.to_dict(), after.to_dict())]:
             found[key] = lines
     return found
+
+
+def _line(change: Change) -> str:
+    before, after = ("absent" if value is None else value for value in (change.before, change.after))
+    return f"{shown(change.path)}: {before} → {after}"
 
 
 async def _live(client: lightkube.AsyncClient, kind: Any, name: str) -> Any:
