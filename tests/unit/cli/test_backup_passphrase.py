@@ -1,0 +1,49 @@
+"""The passphrase of a backup comes from a file, the environment or the terminal, and never from an argument."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reside.cli import backups
+from reside.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give neither a variable nor a terminal."""
+    monkeypatch.delenv(backups.PASSPHRASE, raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+
+
+def test_the_first_line_of_a_file_is_taken_before_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(backups.PASSPHRASE, "of the environment")
+    file = tmp_path / "passphrase"
+    file.write_text("of the file\nand more\n")
+    assert backups._passphrase(file, is_new=True).get_secret_value() == "of the file"
+    assert backups._passphrase(None, is_new=True).get_secret_value() == "of the environment"
+
+
+def test_a_missing_passphrase_says_how_to_give_one() -> None:
+    with pytest.raises(InvalidInput, match="set RESIDE_BACKUP_PASSPHRASE, or name a file with --passphrase-file"):
+        backups._passphrase(None, is_new=False)
+
+
+def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"--passphrase-file .*/missing can't be read"):
+        backups._passphrase(tmp_path / "missing", is_new=False)
+
+
+def test_only_a_new_passphrase_must_have_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(backups.PASSPHRASE, "short")
+    assert backups._passphrase(None, is_new=False).get_secret_value() == "short"
+    with pytest.raises(InvalidInput, match="fewer than 8 characters: choose a longer one") as error:
+        backups._passphrase(None, is_new=True)
+    assert "short" not in str(error.value).replace("shorter", "")
