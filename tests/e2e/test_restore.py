@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx2
 import pytest
 from anyio import to_thread
 from e2e.administrator import credentials
@@ -21,6 +22,7 @@ from e2e.images import touched
 from support.eventually import eventually_sync
 
 from reside.model.constants import RESIDE_REGISTRY as REGISTRY_HOST
+from reside.model.errors import ResideError
 from reside.registry import ImageReference, RegistryClient
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def test_a_deleted_cluster_is_restored_from_its_backup(killed: Killed, tmp_path:
     eventually_sync("the replicas as they were", lambda: _seen(cluster), lambda seen: seen == before, within=180)
     assert ids <= _ids(cluster)
     eventually_sync("a pod of the greeter", lambda: cluster.ready_pods("greeter"), within=180)
-    assert anyio.run(call_greeter, cluster, credentials(cluster, "caller"))["version"] == 1
+    eventually_sync("an answer of the greeter", lambda: _called(cluster), lambda answer: answer == "1", within=90)
     cluster.load(cluster.build("examples/replicas/report", "v1"), "--name", "after")
     assert "reside-restore" not in cluster.kubectl("get", "configmaps,pods", "-o", "name")
 
@@ -111,10 +113,18 @@ def _released(cluster: Platform) -> dict[str, str]:
 
 def _use(cluster: Platform) -> None:
     """Load replicas, one of which has ended, and grant a permission by hand."""
-    cluster.build("examples/contracts/greeting.v1", "v1")
+    cluster.build("examples/contracts/greeting.v1", "latest")
     for name in ("greeter", "caller", "report"):
         cluster.load(cluster.build(f"examples/replicas/{name}", "v1"))
     cluster.reside("permission", "grant", "caller", "alpha", "replica:read:all", "--reason", "for the test")
+
+
+def _called(cluster: Platform) -> str:
+    """Return the version of the greeter that answers the caller, or why it does not."""
+    try:
+        return str(anyio.run(call_greeter, cluster, credentials(cluster, "caller"))["version"])
+    except (ResideError, httpx2.HTTPError) as error:
+        return repr(error)
 
 
 def _seen(cluster: Platform) -> dict[str, Any]:
