@@ -107,34 +107,6 @@ class ClusterOptions:
         if local is not None and (self.kubeconfig is not None or kube_context is not None):
             raise InvalidInput("--local can't be combined with --kubeconfig or --kube-context: omit them, or --local")
         data: dict[str, Any] = {"namespace": "reside", "network_policies": "ingress"}
-
-        images = self.images or project.state_folder() / IMAGES
-        data: dict[str, Any] = {
-            "namespace": self.namespace,
-            "images": stack_settings.read_images(images),
-            "image_documents": stack_settings.documents_of(images),
-            "kubeconfig": str(self.kubeconfig.absolute()) if self.kubeconfig else None,
-            "kube_context": kube_context,
-            "domain": self.domain,
-            "cluster_issuer": self.cluster_issuer,
-            "default_placement_group": self.default_placement_group,
-            "storage_class": self.storage_class,
-        }
-        chosen = {
-            "jazz_mode": self.jazz_mode,
-            "allowed_registries": self.allowed_registry,
-            "request_expiry_hours": self.request_expiry_hours,
-            "request_history": self.request_history,
-            "traces_endpoint": self.traces_endpoint,
-            "state_backend": self.state_backend,
-            "secrets_provider": self.secrets_provider,
-            "network_policies": self.network_policies or ("ingress" if local is None else "off"),
-            "ingress_namespace": self.ingress_namespace,
-            "ingress_class": self.ingress_class,
-            "ingress_annotations": dict(_annotation(entry) for entry in self.ingress_annotation or ()),
-            "policy": None if self.policy is None else _document(self.policy),
-        }
-        data |= {member: value for member, value in chosen.items() if value is not None}
         if local is not None:
             data |= {"network_policies": "off", "storage_class": "standard", **stack_settings.local_cluster(local)}
         mirrors = data.get("registry_mirrors", {})
@@ -142,7 +114,9 @@ class ClusterOptions:
         data["registry_mirrors"] = mirrors | data.get("registry_mirrors", {})
         if kube_context is not None:
             data["kube_context"] = kube_context
-        data["images"] = stack_settings.read_images(self.images or project.state_folder() / IMAGES)
+        images = self.images or project.state_folder() / IMAGES
+        data["images"] = stack_settings.read_images(images)
+        data["image_documents"] = stack_settings.documents_of(images)
         return stack_settings.parse(data, "options")
 
     def _given(self) -> dict[str, Any]:

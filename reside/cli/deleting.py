@@ -98,13 +98,8 @@ def _forget(name: str, target: Target, uid: str | None) -> None:
     known: Any = next((each for each in configuration.clusters if each.name == name), None)
     if known is None or known.namespace != target.namespace:
         return
-    state = project.state_folder()
-    crash.wait_for_others(state, name, OTHERS_S)
-    crash.remove_state(state, name, uid)
-    config.change(lambda current: current.without_cluster(name))
-
     project.forget(name, uid)
-    config.save(configuration.without_cluster(name))
+    config.change(lambda current: current.without_cluster(name))
     _say(f"cluster {name} is not in the configuration any more; accounts stay")
 
 

@@ -16,7 +16,7 @@ from reside.cli.cluster_options import IMAGES
 from reside.common.files import write_private
 from reside.model.errors import InvalidInput, ResideError
 from reside.model.locations import check_repository, located
-from reside.seed.settings import DOCUMENTS
+from reside.seed.settings import IMAGE_DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def push(
     check_repository(repository, "the repository")
     digests = project.state_folder() / IMAGES
     digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = _platform(repository, digests.with_name(DOCUMENTS))
+    found = _platform(repository, digests.with_name(IMAGE_DOCUMENTS))
     write_private(digests, json.dumps(found, indent=2) + "\n")
     client = client_of_environment("default", repository)
     found |= dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))

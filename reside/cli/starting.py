@@ -13,6 +13,7 @@ from reside.cli.progress import Steps
 from reside.common.files import write_private
 from reside.local import LocalCluster
 from reside.model.errors import ResideError
+from reside.seed.settings import IMAGE_DOCUMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +36,7 @@ def build_images(info: ClusterInfo) -> Path:
     digests = project.state_folder() / IMAGES
     digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, str(project.ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
+    command += ["--documents", str(digests.with_name(IMAGE_DOCUMENTS))]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=project.ROOT)
     if finished.returncode != 0:
         raise ResideError("the images could not be built: see the errors above")

@@ -19,20 +19,14 @@ import typer
 from reside.build.source import registry_mirrors
 from reside.cli import cluster, config, main, output, project
 from reside.cli.build import build_folder
-from reside.cli.cluster_options import IMAGES, ClusterOptions
-from reside.cli.listing import as_table
-
-
 from reside.cli.cluster_options import ClusterOptions
+from reside.cli.listing import as_table
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
 from reside.cli.replicas import COLUMNS, ReplicaView
 from reside.cli.session import open_session
 from reside.cli.starting import build_images, start_kubernetes
 from reside.model.entities import LoadRequestSpec
-from reside.model.errors import ResideError
-from reside.seed.settings import DOCUMENTS
-
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,29 +91,6 @@ ReSide is up. Next:
   reside build examples/replicas/caller --push
   reside replica load registry.reside.internal/reside/examples/caller
   make down"""
-
-
-def start_kubernetes(local: str) -> ClusterInfo:
-    """Start the local cluster and wait until it is ready; return how to reach it."""
-    with Steps("kubernetes") as steps:
-
-        def report(event: Event) -> None:
-            steps.report(event.component, {"starting": "started", "ready": "done"}.get(event.phase, event.phase))
-
-        return LocalCluster(local).up(report)
-
-
-def build_images(info: ClusterInfo) -> Path:
-    """Build the images that are missing in the registry; return the file that contains the digests."""
-    digests = project.state_folder() / IMAGES
-    digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    command = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
-    command += ["--documents", str(digests.with_name(DOCUMENTS))]
-    finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    if finished.returncode != 0:
-        raise ResideError("the images could not be built: see the errors above")
-    write_private(digests, json.dumps(json.loads(finished.stdout), indent=2) + "\n")
-    return digests
 
 
 def build_example(local: str) -> str:

@@ -73,33 +73,26 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _draft(path: Path, content: str | bytes) -> Iterator[Path]:
-    """Write the draft of a file; after the block, remove it if it is still there, and sync the folder."""
-    with _draft_file(path) as (file, draft):
+def _draft(path: Path, content: str | bytes, *, synced: bool = True) -> Iterator[Path]:
+    """Write and sync the draft of a file; after the block, remove it if it is still there, and sync the folder."""
+    with _draft_file(path, synced=synced) as (file, draft):
         file.write(content.encode() if isinstance(content, str) else content)
-        _sync_file(file)
+        if synced:
+            _sync_file(file)
+        else:
+            file.flush()
         yield draft
 
 
 @contextmanager
-def _draft_file(path: Path) -> Iterator[tuple[IO[bytes], Path]]:
+def _draft_file(path: Path, *, synced: bool = True) -> Iterator[tuple[IO[bytes], Path]]:
     """Open the draft of a file; after the block, remove it if it is still there, and sync the folder."""
-
-
-def _draft(path: Path, content: str | bytes, *, synced: bool = True) -> Iterator[Path]:
-    """Write and sync the draft of a file; after the block, remove it if it is still there, and sync the folder."""
     _remove_abandoned(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)  # of mode 0600
     draft = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file, draft
-
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            if synced:
-                os.fsync(file.fileno())
-        yield draft
     finally:
         draft.unlink(missing_ok=True)
     if synced:

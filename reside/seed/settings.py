@@ -29,14 +29,10 @@ if TYPE_CHECKING:
 SETTINGS_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS"
 SETTINGS_FILE_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS_FILE"
 VARIABLE_PREFIX = "RESIDE_BOOTSTRAP_"
+IMAGE_DOCUMENTS = "image-documents.json"
+"""Name of the file, beside that with the images' digests, that has what the images say about themselves."""
 DOCUMENTS = ("registry_mirrors", "registry_authorities", "ingress_annotations", "policy")
 """Settings that are JSON in the stack's configuration and in the environment."""
-
-
-DOCUMENTS = "image-documents.json"
-"""Name of the file, beside that with the images' digests, that has what the images say about themselves."""
-_DOCUMENTS = ("registry_mirrors", "registry_authorities", "ingress_annotations", "policy")
-"""Members that are JSON in the stack's configuration."""
 
 ImageReference = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$")]
 
@@ -74,10 +70,10 @@ class BootstrapSettings(_Settings, ClusterSettings):
     """Size of each volume: those of Jazz, etcd and the Sentinel."""
     jazz_mode: Literal["members", "open"] = "members"
     """What the Jazz server stores: `members`, what could count for readers; `open`, all that is signed."""
-
-    """What the sync server stores: content that could count for readers, or all that is signed (docs/jazz.md)."""
     image_documents: str | None = None
-    """Path of the file that has what the images say about themselves, so that the bootstrap needs no registry."""
+    """Path of the file that has what the images say about themselves; without it, they are read from the registry.
+
+    `reside images push` and `make up` write it beside the images' digests, where it is found."""
     deadline: float = Field(default=300, gt=0)
     """Seconds that each wait of the bootstrap may take."""
     policy: PolicyDocument = Field(default_factory=dict)
@@ -136,7 +132,7 @@ def read_images(path: Path) -> dict[str, str]:
 
 def documents_of(images: Path) -> str | None:
     """Return the path of the images' documents beside the file with their digests; None without such a file."""
-    found = images.absolute().with_name(DOCUMENTS)
+    found = images.absolute().with_name(IMAGE_DOCUMENTS)
     return str(found) if found.exists() else None
 
 

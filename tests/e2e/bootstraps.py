@@ -45,8 +45,8 @@ def bootstrap(cluster: Platform) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Killed:
-    """A cluster whose bootstrap was killed in each of its phases, and what its namespace had before."""
+class Spare:
+    """A cluster that a test may delete, and what its namespace had before."""
 
     cluster: Platform
     before: set[str]

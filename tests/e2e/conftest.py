@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.bootstraps import OWN, PHASES, Killed, beside, bootstrap, contents, kill_at
+from e2e.bootstraps import OWN, Spare, beside, bootstrap, contents
 from support.clusters import fresh_state
 from support.eventually import eventually_sync
 from support.platform import ROOT, Platform
 
 from reside.cli.cluster_options import IMAGES
 from reside.local import LocalCluster
-from reside.seed.settings import DOCUMENTS
+from reside.seed.settings import IMAGE_DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,22 +41,20 @@ def kubernetes() -> Iterator[Platform]:
         images = platform.folder / "state" / IMAGES
         images.parent.mkdir(mode=0o700)
         build = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
-        built = _run(platform, [*build, "--documents", str(images.with_name(DOCUMENTS))])
+        built = _run(platform, [*build, "--documents", str(images.with_name(IMAGE_DOCUMENTS))])
         images.write_text(json.dumps(json.loads(built.stdout)))
         yield platform
 
 
 @pytest.fixture(scope="package")
-def killed(kubernetes: Platform) -> Killed:
-    """Return a cluster whose bootstrap was killed at the start of each phase, and then finished."""
-    cluster = beside(kubernetes, "killed")
+def spare(kubernetes: Platform) -> Spare:
+    """Return a cluster that a test may delete."""
+    cluster = beside(kubernetes, "spare")
     kubernetes.kubectl("create", "namespace", cluster.namespace)
     eventually_sync("the namespace's own objects", lambda: set(contents(cluster)) >= OWN)
     before = set(contents(cluster))
-    for phase in PHASES:
-        kill_at(cluster, bootstrap(cluster), phase)
     cluster.run(*bootstrap(cluster), seconds=600)
-    return Killed(cluster, before)
+    return Spare(cluster, before)
 
 
 @contextmanager

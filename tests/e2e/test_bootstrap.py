@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-
-
-import os
 import shutil
-import signal
-import subprocess
 import sys
 from base64 import b64decode
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.bootstraps import FIRST, PHASES, beside, bootstrap, check_up, claim, here
-
-
 import yaml
-from e2e.bootstraps import FIRST, PHASES, beside, check_up, claim, contents, here
+from e2e.bootstraps import FIRST, PHASES, beside, check_up, claim, contents, here, kill_at
 from e2e.outside import outside
 from e2e.private_images import private_images, refusal
 from support.api_only import api_only
@@ -32,9 +24,6 @@ from reside.model.locations import located
 
 if TYPE_CHECKING:
     import subprocess
-
-    from e2e.bootstraps import Killed
-
     from collections.abc import Iterator
 
     from e2e.outside import Outside
@@ -178,10 +167,6 @@ def _check_record(cluster: Platform) -> None:
     assert "BootstrapSucceeded" in {each["reason"] for each in events}
 
 
-def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(killed: Killed) -> None:
-    cluster = killed.cluster
-
-
 @pytest.fixture(scope="module")
 def remote(kubernetes: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
     """Yield a cluster to be, and a machine that reaches the API server alone: no registry, pod or Service."""
@@ -208,7 +193,7 @@ def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(remote: Re
     named = ["--namespace", cluster.namespace, "--kubeconfig", str(cluster.kubeconfig)]
     bootstrap = remote.reside("cluster", "bootstrap", cluster.namespace, *named, *remote.images.options)
     for phase in PHASES:
-        _kill_in(phase, bootstrap, cluster)
+        kill_at(cluster, bootstrap, phase)
     cluster.run(*bootstrap, seconds=600)
     check_up(cluster)
     images = {each["image"] for pod in cluster.objects("Pod") for each in pod["spec"]["containers"]}
@@ -217,8 +202,6 @@ def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(remote: Re
     alphas = cluster.objects_of("alpha", "Deployment")
     assert len(alphas) == 1
     uids = {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
-    cluster.run(*bootstrap(cluster))
-
     cluster.run(*bootstrap)
     assert uids == {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
     accounts = json.loads(cluster.reside("account", "list", "--output", "json").stdout)
@@ -301,20 +284,3 @@ def _check_isolation(cluster: Platform, inside: tuple[str, ...], registry: str) 
     for address in (registry, str(cluster.info.registry_bridge), str(cluster.info.registry_loopback)):
         refused = cluster.run(*inside, sys.executable, "-c", probe, *address.split(":"), check=False)
         assert "Error" in refused.stderr, f"{address} is reached"
-
-
-def _kill_in(phase: str, bootstrap: list[str], cluster: Platform) -> None:
-    """Kill the bootstrap once this phase has begun."""
-    run = subprocess.Popen(
-        bootstrap, env=cluster.environment, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    with run:
-        assert run.stderr is not None
-        seen = []
-        for line in run.stderr:
-            seen.append(line)
-            if f" {phase} " in line and "started" in line:
-                break
-        else:
-            pytest.fail(f"phase {phase} never began:\n{''.join(seen)}")
-        os.killpg(run.pid, signal.SIGKILL)

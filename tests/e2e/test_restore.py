@@ -28,15 +28,15 @@ from reside.registry import ImageReference, RegistryClient
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from e2e.bootstraps import Killed
+    from e2e.bootstraps import Spare
     from support.platform import Platform
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.anyio]
 SECRET = "correct horse battery staple"
 
 
-def test_a_deleted_cluster_is_restored_from_its_backup(killed: Killed, tmp_path: Path) -> None:
-    cluster, file = killed.cluster, tmp_path / "backup.reside"
+def test_a_deleted_cluster_is_restored_from_its_backup(spare: Spare, tmp_path: Path) -> None:
+    cluster, file = spare.cluster, tmp_path / "backup.reside"
     (tmp_path / "passphrase").write_text(f"{SECRET}\n")
     (tmp_path / "wrong").write_text("wrong passphrase\n")
     _use(cluster)
@@ -49,13 +49,13 @@ def test_a_deleted_cluster_is_restored_from_its_backup(killed: Killed, tmp_path:
 
     listed = cluster.reside("cluster", "delete", "--yes").stdout
     assert "StatefulSet: etcd, jazz" in listed
-    _check_empty(killed)
+    _check_empty(spare)
     assert "no cluster is configured" in _refused(cluster, "restore", file, tmp_path / "passphrase")
     where = ("--cluster", cluster.namespace, *here(cluster))
     assert "encrypted with another passphrase" in _refused(cluster, "restore", file, tmp_path / "wrong", *where)
     (tmp_path / "cut").write_bytes(file.read_bytes()[:-1000])
     assert "was cut" in _refused(cluster, "restore", tmp_path / "cut", tmp_path / "passphrase", *where)
-    assert set(contents(cluster)) == killed.before, "a refused restore changes nothing"
+    assert set(contents(cluster)) == spare.before, "a refused restore changes nothing"
 
     command = [*cluster.command, "cluster", "restore", str(file)]
     command += ["--passphrase-file", str(tmp_path / "passphrase"), *where]
@@ -69,8 +69,8 @@ def test_a_deleted_cluster_is_restored_from_its_backup(killed: Killed, tmp_path:
     assert "reside-restore" not in cluster.kubectl("get", "configmaps,pods", "-o", "name")
 
 
-async def test_an_upgrade_under_load_fails_no_call_and_keeps_all_data(killed: Killed, tmp_path: Path) -> None:
-    cluster, images = killed.cluster, tmp_path / "images.json"
+async def test_an_upgrade_under_load_fails_no_call_and_keeps_all_data(spare: Spare, tmp_path: Path) -> None:
+    cluster, images = spare.cluster, tmp_path / "images.json"
     before, ids = await to_thread.run_sync(_seen, cluster), _ids(cluster)
     images.write_text(json.dumps(await to_thread.run_sync(_released, cluster)))
     shown = cluster.reside("cluster", "upgrade", "--images", str(images), check=False)
@@ -92,9 +92,9 @@ async def test_an_upgrade_under_load_fails_no_call_and_keeps_all_data(killed: Ki
     assert "has these images already" in again.stdout
 
 
-def test_a_deletion_leaves_a_namespace_as_it_was(killed: Killed) -> None:
-    killed.cluster.reside("cluster", "delete", "--yes")
-    _check_empty(killed)
+def test_a_deletion_leaves_a_namespace_as_it_was(spare: Spare) -> None:
+    spare.cluster.reside("cluster", "delete", "--yes")
+    _check_empty(spare)
 
 
 UPGRADED = ("alpha", "kubernetes-sentinel")
@@ -144,15 +144,15 @@ def _ids(cluster: Platform) -> set[str]:
         return {row[0] for row in database.execute("SELECT id FROM coValues")}
 
 
-def _check_empty(killed: Killed) -> None:
+def _check_empty(spare: Spare) -> None:
     """Check that the namespace has exactly the objects that it had before the cluster, and no volume is left."""
     eventually_sync(
         "the namespace as it was",
-        lambda: set(contents(killed.cluster)) ^ killed.before,
+        lambda: set(contents(spare.cluster)) ^ spare.before,
         lambda left: not left,
         within=180,
     )
-    eventually_sync("no volume", killed.cluster.volumes, lambda left: not left, within=180)
+    eventually_sync("no volume", spare.cluster.volumes, lambda left: not left, within=180)
 
 
 def _refused(cluster: Platform, command: str, file: Path, passphrase: Path, *options: str) -> str:

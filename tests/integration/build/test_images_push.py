@@ -18,7 +18,7 @@ from reside.model.constants import MANIFEST_LABEL
 from reside.model.locations import located
 from reside.model.manifest import decode_label
 from reside.registry import ImageReference, RegistryClient, Snapshot
-from reside.seed.settings import DOCUMENTS
+from reside.seed.settings import IMAGE_DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_every_image_is_pushed_once_with_the_digest_and_the_identity_that_it_has
             labels = anyio.run(client.describe, reference, reference.digest).labels
             identity = decode_label(labels[MANIFEST_LABEL]).identity
             assert reference.identity == located(identity, repository)
-    kept = Snapshot.from_json((tmp_path / "state" / DOCUMENTS).read_text())
+    kept = Snapshot.from_json((tmp_path / "state" / IMAGE_DOCUMENTS).read_text())
     images = json.loads((tmp_path / "state" / "images.json").read_text())
     assert all(kept.digest_of(ImageReference.parse(image)) for image in images.values())
     again, progress = push(server, tmp_path)

@@ -9,8 +9,8 @@ from support import settings_page
 from reside.seed.settings import BootstrapSettings, described, variable_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
-WITHOUT_OPTION = {"access"}
-"""`--local` and `--kubeconfig` give it."""
+WITHOUT_OPTION = {"access", "image_documents"}
+"""`--local` and `--kubeconfig` give the one, the place of the images' digests the other."""
 
 
 def test_the_table_is_made_from_the_code() -> None:

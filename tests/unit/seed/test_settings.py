@@ -104,8 +104,8 @@ def test_the_documents_of_the_images_are_found_beside_their_digests(tmp_path: Pa
     file.write_text(json.dumps(IMAGES))
     config = {"namespace": "ns", "imagesFile": "images.json"}
     assert settings.from_stack(config.get, tmp_path).image_documents is None
-    file.with_name(settings.DOCUMENTS).write_text("{}")
-    assert settings.from_stack(config.get, tmp_path).image_documents == str(tmp_path / settings.DOCUMENTS)
+    file.with_name(settings.IMAGE_DOCUMENTS).write_text("{}")
+    assert settings.from_stack(config.get, tmp_path).image_documents == str(tmp_path / settings.IMAGE_DOCUMENTS)
 
 
 def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path: Path) -> None:
