@@ -14,15 +14,18 @@ from reside.local.supervise import end_all
 if TYPE_CHECKING:
     from reside.common.processes import ProcessId
 
-_OF_A_NODE = ("kubelet", "containerd", "kube-proxy")
+_OF_A_NODE = ("kubelet", "containerd")
 
 
 def kill_node(local: LocalCluster, name: str) -> None:
-    """Kill kubelet, containerd, shims, kube-proxy and all pods of a node; on the first one, spare the control plane."""
+    """Kill kubelet, containerd, shims, kube-proxy and all pods of a node.
+
+    On the first one, spare the control plane, and kube-proxy, through which this machine reaches Services.
+    """
     allocation = read_allocation(local.state)
     assert allocation is not None
     (node,) = [node for node in nodes(layout_of(allocation, local.state)) if node.name == name]
-    own = [node.component(component) for component in _OF_A_NODE]
+    own = [node.component(component) for component in (*_OF_A_NODE, *(() if node.is_first else ("kube-proxy",)))]
     spared = {status.pid for status in local.status() if status.name not in own}
     end_all(lambda: _processes(local, node, spared), term_seconds=0)
 
