@@ -274,9 +274,16 @@ def render_request(request: LoadRequest) -> RenderableType:
     parts.append(output.table(["ACTION", "OBJECT", "PATHS"], rows, title="\npreview"))
     advice = (request.preview or {}).get("advice") or []
     if advice:
-        violations = [(each["rule"], each["object"], each["message"]) for each in advice]
-        parts.append(output.table(["ADVISORY RULE", "OBJECT", "VIOLATION"], violations, title="\npolicy"))
+        parts.append(output.table(["ADVISORY RULE", "OBJECTS", "VIOLATION"], _advice(advice), title="\npolicy"))
     return Rendered(*parts)
+
+
+def _advice(found: list[dict[str, str]]) -> list[tuple[str, str, str]]:
+    """Return one row for each rule and message, with all objects that they concern."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for each in found:
+        rows.setdefault((each["rule"], each["message"]), []).append(each["object"])
+    return [(rule, ", ".join(objects), message) for (rule, message), objects in rows.items()]
 
 
 def _head(request: LoadRequest, content: ApproveRequest) -> list[tuple[str, Any]]:
