@@ -103,10 +103,9 @@ func (u *update) configure(ctx context.Context, loader stack.SecretsManagerLoade
 func (u *update) perform(
 	ctx context.Context, run func(context.Context, backend.UpdateOperation) (sdkdisplay.ResourceChanges, error),
 ) (sdkdisplay.ResourceChanges, error) {
-	facts, err := metadata.GetUpdateMetadata(u.command.String("message"), u.root, u.command.String("exec-kind"),
-		u.command.String("exec-agent"), false, u.config, u.command.Flags)
+	facts, err := u.facts()
 	if err != nil {
-		return nil, fmt.Errorf("gathering environment metadata: %w", err)
+		return nil, err
 	}
 	if u.about != nil {
 		select {
@@ -166,6 +165,20 @@ func (u *update) perform(
 		outcome = providers.Cancelled
 	}
 	return changes, err
+}
+
+// facts returns what the history is to say about the operation. One whose events are in the reply writes no history (see
+// newDirect), and the search for a git repository reads all folders above the project.
+func (u *update) facts() (*backend.UpdateMetadata, error) {
+	if u.command.String("event-log") == eventsInReply {
+		return &backend.UpdateMetadata{Environment: map[string]string{}}, nil
+	}
+	found, err := metadata.GetUpdateMetadata(u.command.String("message"), u.root, u.command.String("exec-kind"),
+		u.command.String("exec-agent"), false, u.config, u.command.Flags)
+	if err != nil {
+		return nil, fmt.Errorf("gathering environment metadata: %w", err)
+	}
+	return found, nil
 }
 
 // concluded returns the error that the CLI reports for the result of an operation.
