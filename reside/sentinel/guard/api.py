@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+import httpcore2  # noqa: F401 - else httpx2 imports it with the first client, for a tenth of a second of the event loop
 import httpx2  # lightkube does not wrap its errors
 import lightkube
 import yaml
