@@ -88,6 +88,10 @@ class PodCache:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    async def load(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
+        """Replace all pods."""
+        self.replace(kind, objects)
+
     def replace(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
         """Replace all pods."""
         found = {_uid(live): live for live in objects}
@@ -162,6 +166,10 @@ class FailingProbes:
 
     def __init__(self, pods: PodCache) -> None:
         self._pods = pods
+
+    async def load(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
+        """Pass all events on, the latest last."""
+        self.replace(kind, objects)
 
     def replace(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
         """Pass all events on, the latest last."""

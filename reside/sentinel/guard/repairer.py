@@ -105,6 +105,8 @@ class DriftRepairer:
         self._ended: dict[str, K8sObject] = {}
         """Jobs whose end is noted and not stored."""
         self._suspended: set[str] = set()
+        self._listed: set[str] = set()
+        """Kinds of which a list was seen."""
         self._own = OwnWrites()
         self._attempts: dict[str, int] = {}
         self._limiter = RepairLimiter(REPAIR_BACKOFF, _RESET_AFTER_S)
@@ -157,9 +159,14 @@ class DriftRepairer:
             self._queue.add(key)
 
     def _examine_kind(self, kind: Kind) -> None:
-        """Queue the objects that a list has not shown; the others were queued if they have changed."""
+        """Queue the objects that a list has not shown; the others were queued if they have changed.
+
+        After the first list of a kind, all are queued: before its end, nothing is repaired.
+        """
+        is_first = kind.kind not in self._listed
+        self._listed.add(kind.kind)
         for key in self._desired:
-            if split_key(key)[0] == kind.kind and key not in self._cache.objects:
+            if split_key(key)[0] == kind.kind and (is_first or key not in self._cache.objects):
                 self._queue.add(key)
 
     def _is_urgent(self, key: str) -> bool:

@@ -12,7 +12,7 @@ from reside.model.object_trouble import object_trouble
 from reside.sentinel.objects.identity import metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from reside.model.kinds import Kind
     from reside.model.stacks import K8sObject
@@ -46,6 +46,10 @@ class Troubles:
         """Call `listener` at every change; return a function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    async def load(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
+        """Replace all events."""
+        self.replace(kind, objects)
 
     def replace(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
         """Replace all events."""
@@ -101,11 +105,10 @@ class Both:
     def __init__(self, first: Cache, second: Cache) -> None:
         self._caches = (first, second)
 
-    def replace(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
+    async def load(self, kind: Kind, objects: Sequence[K8sObject]) -> None:
         """Replace all objects."""
-        found = list(objects)
         for cache in self._caches:
-            cache.replace(kind, found)
+            await cache.load(kind, objects)
 
     def note(self, event: str, live: K8sObject) -> None:
         """Pass an event on."""

@@ -23,7 +23,7 @@ from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.guard.own_writes import version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from reside.model.kinds import Kind
     from reside.model.stacks import K8sObject
@@ -44,7 +44,7 @@ LAST_EVENT = Gauge(
 class Cache(Protocol):
     """What a watch keeps current."""
 
-    def replace(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
+    async def load(self, kind: Kind, objects: Sequence[K8sObject]) -> None:
         """Replace all objects of a kind."""
 
     def note(self, event: str, live: K8sObject) -> None:
@@ -97,7 +97,7 @@ async def follow(api: KubernetesApi, cache: Cache, kind: Kind) -> None:
 async def _list(api: KubernetesApi, cache: Cache, kind: Kind) -> str:
     """List all objects; return the version. No variable of `follow` keeps the listed objects while it watches."""
     objects, version = await api.list_all(kind)
-    cache.replace(kind, objects)
+    await cache.load(kind, objects)
     LAST_EVENT.labels(kind.kind).set_to_current_time()
     return version
 

@@ -102,7 +102,7 @@ async def new_setup(
     if lead:
         authority.lead()
     for kind in KINDS:
-        cache.replace(kind, [each for each in live if each["kind"] == kind.kind])
+        await cache.load(kind, [each for each in live if each["kind"] == kind.kind])
     try:
         async with asyncio.timeout(60):
             await repairer.settled()
@@ -132,6 +132,13 @@ async def test_a_change_is_reverted_by_the_leader_only(tmp_path: Path) -> None:
         assert setup.cache.get(A) == changed
         setup.authority.lead()
         await setup.repairer.settled()
+        assert (setup.cache.get(A) or {})["data"] == {"v": "1"}
+
+
+async def test_what_a_long_first_list_shows_is_reverted_at_its_end(tmp_path: Path) -> None:
+    live = [config_map("a", "2"), *(config_map(f"other-{number}") for number in range(100))]
+    async with new_setup(tmp_path, stored(config_map("a"), config_map("b")), live=live) as setup:
+        assert sorted(setup.api.applied) == [A, "ConfigMap/b"]
         assert (setup.cache.get(A) or {})["data"] == {"v": "1"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from typing import Any
 
@@ -11,6 +12,7 @@ from reside.model.constants import FIELD_MANAGER, STACK_LABEL
 from reside.model.kinds import BY_KIND
 from reside.sentinel.guard.cache import ObjectCache
 
+pytestmark = pytest.mark.anyio
 KIND = BY_KIND["ConfigMap"]
 
 
@@ -120,3 +122,27 @@ def test_it_is_known_which_objects_others_own_fields_of() -> None:
     assert not note("MODIFIED", FIELD_MANAGER)
     assert note("MODIFIED", FIELD_MANAGER, "other")
     assert not note("DELETED")
+
+
+async def test_a_long_list_is_noted_in_several_turns_of_the_event_loop(cache: ObjectCache, heard: list[str]) -> None:
+    """Its end tells what is gone, and that the kind is listed."""
+    many = [config_map(f"new-{number}") for number in range(100)]
+    seen: list[int] = []
+    cache.listen_lists(lambda _kind: seen.append(-1))
+    loading = asyncio.create_task(cache.load(KIND, [config_map("a"), *many]))
+    while not loading.done():
+        await asyncio.sleep(0)
+        seen.append(len(heard))
+    assert len(set(seen)) > 3
+    assert seen.count(-1) == 1
+    assert "ConfigMap/b seen" not in heard
+    assert heard.index("ConfigMap/b gone") > heard.index("ConfigMap/new-60 seen")
+    assert sorted(cache.objects) == sorted(["ConfigMap/a", *(f"ConfigMap/new-{number}" for number in range(100))])
+
+
+async def test_a_kind_counts_as_listed_at_the_end_of_its_first_list() -> None:
+    cache, listed = ObjectCache([KIND]), []
+    cache.listen(lambda key, _before, _live: listed.append(cache.is_listed(key)))
+    await cache.load(KIND, [config_map(f"new-{number}") for number in range(100)])
+    assert not listed[0]
+    assert cache.ready.is_set()
