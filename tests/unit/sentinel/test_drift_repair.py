@@ -136,7 +136,7 @@ async def test_a_change_is_reverted_by_the_leader_only(tmp_path: Path) -> None:
 
 
 async def test_what_a_long_first_list_shows_is_reverted_at_its_end(tmp_path: Path) -> None:
-    live = [config_map("a", "2"), *(config_map(f"other-{number}") for number in range(100))]
+    live = [versioned("a", "7", "2"), *(versioned(f"other-{number}", "7") for number in range(1000))]
     async with new_setup(tmp_path, stored(config_map("a"), config_map("b")), live=live) as setup:
         assert sorted(setup.api.applied) == [A, "ConfigMap/b"]
         assert (setup.cache.get(A) or {})["data"] == {"v": "1"}
