@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from reside.model.errors import InvalidInput
-from reside.seed.backups.sealing import Opener, Sealer
+from reside.seed.backups.sealing import BLOCK, Opener, Sealer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -60,7 +60,7 @@ class ArchiveWriter:
     def __init__(self, file: IO[bytes], passphrase: SecretStr) -> None:
         self._sealer = Sealer(file, passphrase)
         output: Any = self._sealer  # tarfile only writes to it
-        self._tar = tarfile.open(fileobj=output, mode="w|")  # noqa: SIM115 - see finish
+        self._tar = tarfile.open(fileobj=output, mode="w|", bufsize=BLOCK)  # noqa: SIM115 - see finish
         self._members: dict[str, tuple[int, str]] = {}
 
     def add(self, name: str, content: bytes) -> None:
@@ -140,7 +140,7 @@ class Archive:
             opener = Opener(file, str(self._path), self._passphrase)
             content: Any = opener  # tarfile only reads from it
             try:
-                with tarfile.open(fileobj=content, mode="r|") as tar:
+                with tarfile.open(fileobj=content, mode="r|", bufsize=BLOCK) as tar:
                     for info in tar:
                         member = tar.extractfile(info)
                         yield info.name, member.read() if member is not None else b""
