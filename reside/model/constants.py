@@ -60,6 +60,8 @@ REGISTRY_SECRET_KEY: Final = ".dockerconfigjson"
 SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"
 SENTINEL_EVENTS_ROLE: Final = "kubernetes-sentinel-events"
 SENTINEL_LOGS_ROLE: Final = "kubernetes-sentinel-logs"
+SENTINEL_ROLES: Final = (SENTINEL_NAME, SENTINEL_EVENTS_ROLE, SENTINEL_LOGS_ROLE)
+"""Names of all Roles of the Sentinel. It can't create one whose rights it does not have."""
 SENTINEL_VOLUME_CLAIM: Final = "kubernetes-sentinel"
 
 DOMAIN_CERTIFICATE: Final = "jazz-tls"

@@ -63,7 +63,7 @@ async def check_rights(client: lightkube.AsyncClient, settings: BootstrapSetting
         raise
     if answer.status is None or answer.status.incomplete:
         return  # an authorizer that does not list rights; Kubernetes refuses what is not allowed
-    missing = missing_rights(_required(settings), answer.status.resourceRules)
+    missing = missing_rights(required(settings), answer.status.resourceRules)
     if missing:
         raise NotAllowed(
             f"this user of Kubernetes may not {'; '.join(missing)} in namespace {settings.namespace}: ask an "
@@ -96,8 +96,9 @@ def missing_rights(required: Iterable[dict[str, Any]], granted: Iterable[Resourc
     return found
 
 
-def _required(settings: BootstrapSettings) -> list[dict[str, Any]]:
-    rules = [*platform.sentinel_rules(), *platform.event_rules()]
+def required(settings: BootstrapSettings) -> list[dict[str, Any]]:
+    """Return the RBAC rules of what a bootstrap does in the namespace: it gives them to the Sentinel."""
+    rules = [*platform.sentinel_rules(), *platform.event_rules(), *platform.log_rules()]
     if settings.access == "port-forward":
         rules.append({"apiGroups": [""], "resources": ["pods/portforward"], "verbs": ["create"]})
     return rules

@@ -20,8 +20,8 @@ from reside.model.constants import (
     OPERATOR_MANAGER,
     REGISTRY_SECRET,
     REPLICA_LABEL,
-    SENTINEL_EVENTS_ROLE,
     SENTINEL_NAME,
+    SENTINEL_ROLES,
     SENTINEL_SERVICE_ACCOUNT,
     SENTINEL_VOLUME_CLAIM,
     STORE_SECRET,
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 _STORAGE: Final = (JAZZ_NAME, ETCD_NAME)
-_NAMED: Final = {
+NAMED: Final = {
     "Secret": (CLAIM_SECRET, REGISTRY_SECRET, STORE_SECRET),
     "ConfigMap": (CLUSTER_RECORD,),
     "PersistentVolumeClaim": (*_STORAGE, SENTINEL_VOLUME_CLAIM),
     "ServiceAccount": (SENTINEL_SERVICE_ACCOUNT,),
-    "Role": (SENTINEL_NAME, SENTINEL_EVENTS_ROLE),
-    "RoleBinding": (SENTINEL_NAME, SENTINEL_EVENTS_ROLE),
+    "Role": SENTINEL_ROLES,
+    "RoleBinding": SENTINEL_ROLES,
     "Service": _STORAGE,
     "StatefulSet": _STORAGE,
 }
@@ -59,7 +59,7 @@ async def saved_objects(client: lightkube.AsyncClient) -> list[Document]:
     found: list[Any] = []
     managed: dict[str, Any] = {MANAGED_BY_LABEL: FIELD_MANAGER}
     found += [secret async for secret in client.list(Secret, labels=managed)]
-    for kind, names in _NAMED.items():
+    for kind, names in NAMED.items():
         found += [each for name in names if (each := await _read(client, kind, name)) is not None]
     running = client.list(Deployment, labels={REPLICA_LABEL: SENTINEL_NAME})
     found += [each async for each in running if each.spec and each.spec.replicas]

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SENTINEL_ROLES
 from reside.model.errors import InvalidInput
 from reside.policy import rules
-from reside.seed import platform, rendering, settings
+from reside.seed import platform, preflight, rendering, settings
+from reside.seed.backups import objects as saved
 
 DIGEST = "sha256:" + "b" * 64
 SETTINGS = settings.parse(
@@ -142,6 +143,14 @@ def test_a_right_that_earlier_releases_did_not_have_is_in_a_role_that_they_keep(
     later = [o for name in names for o in PLATFORM if o["metadata"]["name"] == name]
     assert [o["kind"] for o in later] == ["Role", "RoleBinding"] * 2
     assert all(o["metadata"]["annotations"] == {"reside.io/keep": "true"} for o in later)
+
+
+def test_each_role_of_the_sentinel_is_in_a_backup_and_may_be_granted_by_who_bootstraps() -> None:
+    """The Sentinel of a restored cluster could not create it, as Kubernetes does not let it extend its own rights."""
+    roles = [o for o in PLATFORM if o["kind"] == "Role"]
+    assert {o["metadata"]["name"] for o in roles} == set(SENTINEL_ROLES)
+    assert {*saved.NAMED["Role"]} == {*saved.NAMED["RoleBinding"]} == set(SENTINEL_ROLES)
+    assert [rule for o in roles for rule in o["rules"]] == preflight.required(SETTINGS)
 
 
 def test_the_seed_uses_in_cluster_access() -> None:
