@@ -41,9 +41,13 @@ PARTS: Final = {
     "state": Part("reside.cli.state", "Read and repair the state that the Sentinel keeps of stacks."),
     "user": Part("reside.cli.users", "Manage users and sets of permissions; needs the user manager."),
     "local": Part("reside.local.cli", "Run Kubernetes on this machine."),
+    "new": Part("reside.cli.new", "Make a replica or a contract from a template that builds and passes its test."),
     "build": Part("reside.cli.build", "Build the image of a replica or a contract."),
     "images": Part("reside.cli.images", "Build and push the images of ReSide."),
 }
+
+SINGLE: Final = frozenset({"build", "new"})
+"""The subcommands that are one command: the module has a function of that name. The others have an `app`."""
 
 
 def expected_errors() -> tuple[type[Exception], ...]:
@@ -74,8 +78,8 @@ def command(arguments: Sequence[str]) -> typer.Typer:
     for name, part in PARTS.items():
         if name != first:
             app.command(name, help=part.help)(_not_imported)
-        elif name == "build":
-            app.command(name, help=part.help)(import_module(part.module).build)
+        elif name in SINGLE:
+            app.command(name, help=part.help)(getattr(import_module(part.module), name))
         else:
             app.add_typer(import_module(part.module).app, name=name, help=part.help)
     return app

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import tarfile
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +14,7 @@ import anyio
 import pytest
 from support.registry import NAME, Registry, free_port, registry
 
+from reside.build.source import read_source
 from reside.cli.build import build_folder
 from reside.cli.main import run
 from reside.model.constants import MANIFEST_LABEL
@@ -96,6 +99,21 @@ def test_a_replica_is_pushed_without_docker(server: Registry, replica: Path, mon
     built = build_folder(replica, "v1", push=True, runtime=RUNTIME, mirrors=server.mirrors)
     manifest = decode_label(labels_of(server, built.image)[MANIFEST_LABEL])
     assert (manifest.type, manifest.identity) == ("replica", built.identity)
+
+
+@pytest.mark.parametrize("kind", ["replica", "oneshot", "contract"])
+def test_a_new_folder_builds_and_passes_its_own_test(server: Registry, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "on"  # YAML reads it as true, unless it is in quotes
+    assert run(["new", str(folder), "--kind", kind, "--registry", f"{NAME}/new"]) == 0
+    folders = {folder, *(path.parent for path in folder.glob("*/contract.yaml"))}
+    built = {build_folder(each, "v1", push=True, runtime=RUNTIME, mirrors=server.mirrors).identity for each in folders}
+    names = {"replica": {"on", "on.v1"}, "oneshot": {"on"}, "contract": {"on.v1"}}
+    assert built == {f"{NAME}/new/{name}" for name in names[kind]}
+    done = subprocess.run([sys.executable, "-m", "pytest"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    if kind != "contract":
+        assert {"main.py", "replica.yaml"} <= set(read_source(folder, "v1").files())
+        assert not [name for name in read_source(folder, "v1").files() if "test" in name]
 
 
 def test_a_build_without_a_push_prints_the_same_digest(server: Registry, replica: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.main import get_command
 
-from reside.cli.main import PARTS, command, named_part
+from reside.cli.main import PARTS, SINGLE, command, named_part
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["nonsense"], *([part] for part in PARTS)])
@@ -14,7 +14,7 @@ def test_all_parts_are_listed(arguments: list[str]) -> None:
     assert set(get_command(command(arguments)).commands) == set(PARTS)  # type: ignore[attr-defined] # it is a group
 
 
-@pytest.mark.parametrize("part", sorted(set(PARTS) - {"build"}))
+@pytest.mark.parametrize("part", sorted(set(PARTS) - SINGLE))
 def test_the_named_part_has_its_own_commands(part: str) -> None:
     assert get_command(command([part])).commands[part].commands  # type: ignore[attr-defined] # as above
 
