@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reside.cli import config, output
+from reside.cli.explanations import causes
 from reside.cli.grantees import read_names
 from reside.cli.sentinel_maps import open_maps
 from reside.cli.session import open_session
@@ -21,6 +22,7 @@ from reside.model.sentinel_data import REPORTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reside.cli.explanation import Explanation
     from reside.cli.replicas import Row
     from reside.jazz import Node
     from reside.model.reports import ObjectReport
@@ -42,7 +44,7 @@ def describe(
     ),
     context: Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")] = None,
 ) -> None:
-    """Show a replica and its Kubernetes objects: state, reason, and what other programs change in them."""
+    """Show a replica and its Kubernetes objects: state, reason with cure, and what other programs change in them."""
 
     async def run() -> tuple[Row, StackReport | None, str | None]:
         async with open_session(config.load(), context) as session:
@@ -75,7 +77,8 @@ async def read_report(node: Node, sentinel: AccountId, stack: str) -> StackRepor
 def show(row: Row, report: StackReport | None, missing: str | None, format_: output.Output) -> None:
     """Print a replica with its report; `missing` says why there is no report."""
     if format_ is not output.Output.table:
-        output.record({**row, "report": None if report is None else report.document()}, format_)
+        found = {each.code: each.cure for each in explained(row, report)}
+        output.record({**row, "report": None if report is None else report.document(), "cures": found}, format_)
     else:
         for line in head(row, report):
             _say(line)
@@ -84,6 +87,8 @@ def show(row: Row, report: StackReport | None, missing: str | None, format_: out
             output.console.print(output.table([c.upper() for c in COLUMNS], ([o[c] for c in COLUMNS] for o in objects)))
             for line in notes(report):
                 _say(line)
+        for line in cures(row, report):
+            _say(line)
     if missing is not None:
         output.warn(missing)
 
@@ -131,6 +136,21 @@ def notes(report: StackReport) -> Iterator[str]:
         if lines:
             yield title
             yield from lines
+
+
+def explained(row: Row, report: StackReport | None) -> list[Explanation]:
+    """Return what is known about the reasons of a replica and of its objects."""
+    objects = [] if report is None else [each["reason"] for each in object_rows(report)]
+    return list(causes([row["note"], None if report is None else report.error, *objects]))
+
+
+def cures(row: Row, report: StackReport | None) -> Iterator[str]:
+    """Yield what to do about each known reason, by its code, which `reside explain` explains."""
+    found = explained(row, report)
+    if found:
+        yield "what to do:"
+    for each in found:
+        yield f"  {each.code}: {each.cure}"
 
 
 def _say(line: str) -> None:

@@ -67,6 +67,15 @@ def test_the_list_of_objects_fits_eighty_columns_and_prints_texts_literally(monk
     assert "\x1b[31mco_zx" not in "\n".join(lines)
 
 
+def test_a_known_reason_has_its_cure_once_and_programs_get_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, REPORT).splitlines()
+    (cure,) = lines[lines.index("what to do:") + 1 :]
+    assert cure.startswith("  CrashLoopBackOff: read why in `reside replica logs NAME`")
+    cures = json.loads(shown(monkeypatch, REPORT, format_=output.Output.json))["cures"]
+    assert list(cures) == ["CrashLoopBackOff"]
+    assert not list(describing.cures({**ROW, "note": None}, StackReport()))
+
+
 @pytest.mark.parametrize(
     ("report", "line"),
     [
