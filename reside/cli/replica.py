@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from reside.cli import config, describing, listing, loading, logs, managing, output, requests
+from reside.cli import config, describing, graph, history, listing, loading, logs, managing, output, requests
 from reside.cli.listing import ListOptions
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
@@ -26,6 +26,8 @@ app = typer.Typer(no_args_is_help=True)
 app.add_typer(describing.app)
 app.add_typer(managing.app)
 app.command("logs")(logs.logs)
+app.command("history")(history.history)
+app.command("graph")(graph.graph)
 
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
 

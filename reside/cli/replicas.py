@@ -53,16 +53,25 @@ def ended(version: ReplicaVersion) -> str:
     return f"version {version.id} {how}" + (f": {version.reason}" if version.reason else "")
 
 
-def _version(version: ReplicaVersion) -> Row:
+def _version(version: ReplicaVersion, since: int | None) -> Row:
     return {
         "id": version.id,
         "status": version.status,
+        "since": since,
         "digest": version.digest,
+        "request": version.request,
         "reason": version.reason,
         "wasHealthy": version.was_healthy,
         "canaryPercent": version.canary_percent,
         "rolledBackTo": version.rolled_back_to,
     }
+
+
+def _requirements(version: ReplicaVersion | None) -> list[Row]:
+    return [
+        {"key": key, "contract": found.contract, "replicas": [each.id for each in found.replicas]}
+        for key, found in (version.requirements.items() if version else ())
+    ]
 
 
 class ReplicaView:
@@ -116,11 +125,12 @@ class ReplicaView:
             "account": replica.get("account"),
             "owner": replica.get("owner"),
             "implements": sorted(current.implementations.values()) if current else [],
+            "requires": _requirements(current),
             "canary": None if canary is None else canary.id,
             "note": note(current, parsed.values(), canary),
             "reason": current.reason if current else None,
             "templateChange": current.template_change.document() if current and current.template_change else None,
-            "versions": [_version(version) for version in parsed.values()],
+            "versions": [_version(version, since.get(version.id)) for version in parsed.values()],
         }
 
     async def _list(self, owner: CoMap, member: str) -> CoList:

@@ -103,6 +103,32 @@ async def _read_dated(session: Session, *, every: bool) -> list[tuple[LoadReques
     return sorted((found for found in read if found is not None), key=lambda found: found[0].id)
 
 
+async def read_clients(session: Session, numbers: Sequence[int]) -> dict[int, str]:
+    """Return the account that made each of these load requests; those that are not kept any more are left out.
+
+    Raises:
+        NotAllowed: the account may not read load requests.
+    """
+    listed: dict[str, object] = {}
+    if FINISHED_REQUESTS in session.data:
+        finished = (await _index(session, FINISHED_REQUESTS)).as_dict()
+        listed |= {key: entry.get("request") for key, entry in finished.items() if isinstance(entry, dict)}
+    listed |= (await _index(session, OPEN_REQUESTS)).as_dict()
+    return {
+        number: client
+        for number in numbers
+        if (co_id := listed.get(str(number))) and (client := await _client(session, str(co_id))) is not None
+    }
+
+
+async def _client(session: Session, co_id: str) -> str | None:
+    try:
+        client = (await session.node.load_map(co_id)).get("client")
+    except ValueDeleted:  # it was deleted after the index was read
+        return None
+    return client if isinstance(client, str) else None
+
+
 async def _open_ids(session: Session) -> Sequence[str]:
     listed = await _index(session, OPEN_REQUESTS)
     return [str(item) for item in listed.values()]

@@ -76,6 +76,8 @@ def test_a_version_that_never_gets_ready_stays_until_it_is_replaced(platform: Pl
     assert (row["status"], row["version"]) == ("error", row["versions"][-1]["id"])
     statuses = {version["id"]: version["status"] for version in row["versions"]}
     assert statuses[before["version"]] == "running-outdated"
+    described = platform.reside("replica", "describe", "greeter").stdout
+    assert "what to do:\n  Unhealthy: read `reside replica logs NAME`" in described
     platform.reside("replica", "rollback", "greeter", "--auto-approve")
     row = greeter(platform)
     assert row["status"] == "running"
