@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
 from reside.cli import output
 
@@ -26,6 +27,11 @@ DIGEST_DIGITS: Final = 12
 """Hexadecimal digits of a short digest, as container tools show it."""
 ID_LETTERS: Final = 16
 """Letters of a short Jazz id."""
+_STYLES: Final = {
+    **dict.fromkeys(("running", "completed", "approved"), "green"),
+    **dict.fromkeys(("starting", "stopping", "degraded", "validating", "requires-approval", "pending"), "yellow"),
+    **dict.fromkeys(("error", "invalid", "rejected", "revoked"), "red"),
+}
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
@@ -55,12 +61,20 @@ class Column:
         short: what to show of the member in 80 columns, and always of a truth value; None: all of it.
         header: another header than the member's name.
         wide: whether only `--wide` shows the column.
+        style: how a terminal shows the member, as Rich names styles.
     """
 
     name: str
     short: Callable[[Any], str] | None = None
     header: str | None = None
     wide: bool = False
+    style: Callable[[Any], str] | None = None
+
+    def shown(self, record: Record, *, wide: bool) -> Text:
+        """Return the cell of a record, printable and in its style."""
+        value = self.cell(record, wide=wide)
+        text = "" if value is None else output.printable(str(value))
+        return Text(text, self.style(record.get(self.name)) if self.style else "")
 
     def cell(self, record: Record, *, wide: bool) -> Any:
         """Return what a row shows; None for nothing."""
@@ -98,8 +112,13 @@ def show(
 def as_table(records: Iterable[Record], columns: Sequence[Column], *, wide: bool = False) -> Table:
     """Return records as a table."""
     shown = [column for column in columns if wide or not column.wide]
-    cells = ([column.cell(record, wide=wide) for column in shown] for record in records)
+    cells = ([column.shown(record, wide=wide) for column in shown] for record in records)
     return output.table([(column.header or column.name).upper() for column in shown], cells)
+
+
+def status_style(status: Any) -> str:
+    """Return the style of a status: what needs a person is red, what is on its way is yellow."""
+    return _STYLES.get(str(status), "")
 
 
 def short_digest(digest: str) -> str:

@@ -45,7 +45,7 @@ class Output(StrEnum):
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
     """Return a table; None becomes an empty cell. If the console has room, only the last column folds."""
     result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    cells = [[Text("" if cell is None else printable(str(cell))) for cell in row] for row in rows]
+    cells = [[cell if isinstance(cell, Text) else _text(cell) for cell in row] for row in rows]
     firm = len(columns) - 1
     widths = [max([len(columns[i]), *(row[i].cell_len for row in cells)]) + _GAP for i in range(firm)]
     has_room = sum(widths) + _LAST_COLUMN <= console.width
@@ -54,6 +54,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
     for row in cells:
         result.add_row(*row)
     return result
+
+
+def _text(cell: Any) -> Text:
+    return Text("" if cell is None else printable(str(cell)))
 
 
 def record(values: dict[str, Any], format_: Output) -> None:

@@ -37,7 +37,7 @@ COLUMNS = (
     Column("of"),
     Column("params", wide=True),
     Column("type", wide=True),
-    Column("status"),
+    Column("status", style=listing.status_style),
     Column("by"),
     Column("at", short=listing.age_of_text, header="age"),
     Column("reason"),

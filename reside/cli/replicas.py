@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from reside.cli.listing import Column, age, short_digest
+from reside.cli.listing import Column, age, short_digest, status_style
 from reside.jazz import CoList, CoMap, Node, ValueNotFound
 from reside.model.alpha_contract import READ_REPLICAS, REPLICAS
 from reside.model.entities import ReplicaVersion
@@ -18,7 +18,7 @@ COLUMNS = (
     Column("id"),
     Column("name"),
     Column("version", header="ver"),
-    Column("status"),
+    Column("status", style=status_style),
     Column("since", short=age, header="age"),
     Column("digest", short=short_digest),
     Column("image", wide=True),

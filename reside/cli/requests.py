@@ -36,7 +36,7 @@ app = typer.Typer(no_args_is_help=True)
 
 COLUMNS = (
     Column("id"),
-    Column("status"),
+    Column("status", style=listing.status_style),
     Column("name"),
     Column("createdAt", short=listing.age, header="age"),
     Column("image", short=listing.short_image),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from io import StringIO
 
 import pytest
 import yaml
@@ -91,3 +92,13 @@ def test_a_short_image_has_its_last_part_and_a_short_digest(image: str, text: st
 def test_the_header_of_each_list_fits_half_a_terminal(columns: tuple[Column, ...]) -> None:
     shown = [column.header or column.name for column in columns if not column.wide]
     assert sum(map(len, shown)) + 2 * len(shown) <= 50
+
+
+@pytest.mark.parametrize("status", ["running", "error"])
+def test_a_status_has_a_colour_on_a_terminal_and_none_elsewhere(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for terminal in (True, False):
+        written = StringIO()
+        color_system = "standard" if terminal else None
+        monkeypatch.setattr(output, "console", Console(file=written, width=80, color_system=color_system))
+        listing.show([{**REPLICA, "status": status}], replicas.COLUMNS, ListOptions())
+        assert (f"m{status}" in written.getvalue()) is terminal
