@@ -9,6 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .PHONY: docs help tools alltools up down status test check quick coverage soak bench clean
+.PHONY: help tools alltools up repository down status test check quick coverage soak bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -25,8 +26,21 @@ tools: .venv/.synced ## build the engine and Kubernetes into the cache, if they 
 alltools: .venv/.synced ## also build the ingress controller and cert-manager, which the tests need
 	@$(RUN)/python tools/build.py --all
 
-up: tools ## start a complete ReSide on the embedded Kubernetes and load an example replica
-	@$(RUN)/python -m reside.cli.up
+# On an existing cluster with KUBE_CONTEXT, IMAGE_REPOSITORY=HOST/PATH and REGISTRY_CONFIG (docs/own-cluster.md)
+ELSEWHERE = $(if $(KUBE_CONTEXT),--kube-context $(KUBE_CONTEXT)) $(if $(IMAGE_REPOSITORY),--image-repository \
+	$(IMAGE_REPOSITORY)) $(if $(REGISTRY_CONFIG),--registry-config $(REGISTRY_CONFIG))
+ifneq ($(KUBE_CONTEXT),)
+ifeq ($(IMAGE_REPOSITORY),)
+up: repository
+endif
+endif
+
+up: tools ## start a complete ReSide and load an example replica: on the embedded Kubernetes, or with KUBE_CONTEXT=…
+	@$(RUN)/python -m reside.cli.up $(ELSEWHERE) $(OPTIONS)
+
+repository:
+	@echo "error: KUBE_CONTEXT needs IMAGE_REPOSITORY=HOST/PATH, which the nodes can pull from (docs/own-cluster.md)" >&2
+	@exit 1
 
 down: .venv/.synced ## stop the embedded Kubernetes; its state is kept for the next `make up`
 	@$(RUN)/reside local down
@@ -63,6 +77,7 @@ bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py ta
 	$(RUN)/python benchmarks/jazz.py
 	$(RUN)/python benchmarks/jazz_gate.py
 	$(RUN)/python benchmarks/load.py
+	$(RUN)/python benchmarks/bootstrap.py
 	$(RUN)/python benchmarks/grants.py
 	$(RUN)/python benchmarks/reports.py
 	$(RUN)/python benchmarks/revocations.py

@@ -23,7 +23,13 @@ def anyio_backend() -> str:
 
 
 _ORDER = ("e2e", "integration", "interop", "unit")
-_BRINGING_UP = ("test_bootstrap.py", "test_killed_bootstraps.py", "test_restore.py", "test_root_program.py")
+_BRINGING_UP = (
+    "test_bootstrap.py",
+    "test_existing_cluster.py",
+    "test_killed_bootstraps.py",
+    "test_restore.py",
+    "test_root_program.py",
+)
 """End-to-end tests on their own empty Kubernetes, which run in parallel with those that share one platform."""
 
 

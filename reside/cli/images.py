@@ -55,6 +55,9 @@ def push(
     write_private(digests, json.dumps(found, indent=2) + "\n")
     client = client_of_environment("default", repository)
     found |= dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
+
+
+    found = push_all(repository)
     places = {name: located(image, repository) for name, image in found.items()}
     if format_ is not output.Output.table:
         output.record(places, format_)
@@ -64,6 +67,26 @@ def push(
 
 
 def _platform(repository: str, documents: Path) -> dict[str, str]:
+
+
+def push_all(repository: str) -> dict[str, str]:
+    """Build and push everything that a repository does not have; keep the platform's digests for the bootstrap.
+
+    Returns:
+        name of each image → identity by digest.
+
+    Raises:
+        ResideError: an image can't be built or pushed.
+    """
+    check_repository(repository, "the repository")
+    found = _platform(repository)
+    digests = project.make_state_folder() / IMAGES
+    write_private(digests, json.dumps(found, indent=2) + "\n")
+    client = client_of_environment("default", repository)
+    return found | dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
+
+
+def _platform(repository: str) -> dict[str, str]:
     """Build and push the platform's images and contracts; return name → identity by digest."""
     command = [sys.executable, str(project.ROOT / "images/build.py"), "--to", repository, "--documents", str(documents)]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=project.ROOT)

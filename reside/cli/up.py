@@ -1,7 +1,8 @@
-"""`make up`: a complete ReSide on the embedded Kubernetes, with an example replica (`python -m reside.cli.up`).
+"""`make up`: a complete ReSide with an example replica (`python -m reside.cli.up`).
 
-It starts a local cluster, builds the images, runs the bootstrap (`pulumi up`), and builds and loads the greeter. A step
-skips what exists already: a second run changes nothing, and a run after an interruption continues. At the end it prints
+It starts a local cluster, builds the images, runs the bootstrap (`pulumi up`), and builds and loads the greeter. With a
+context of a kubeconfig, it uses that cluster instead, and pushes the images to a repository of yours. A step skips what
+exists already: a second run changes nothing, and a run after an interruption continues. At the end it prints
 the time of each phase.
 """
 
@@ -9,17 +10,29 @@ from __future__ import annotations
 
 import asyncio
 import os
+
+
+import re
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reside.access.client import connect
+from reside.access.objects import cluster_uid
+from reside.access.target import Target
 from reside.build.source import registry_mirrors
-from reside.cli import cluster, config, main, output, project
+from reside.cli import cluster, config, main, output, project, registry_login
 from reside.cli.build import build_folder
 from reside.cli.cluster_options import ClusterOptions
+
+
+from reside.cli.cluster_options import IMAGES, ClusterOptions, KubeContext
+from reside.cli.images import push_all
 from reside.cli.listing import as_table
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
@@ -28,12 +41,25 @@ from reside.cli.session import open_session
 from reside.cli.starting import build_images, start_kubernetes
 from reside.model.entities import LoadRequestSpec
 
+
+from reside.cli.shared_options import with_options
+from reside.common.files import write_private
+from reside.local import LocalCluster
+from reside.model.entities import LoadRequestSpec
+from reside.model.errors import InvalidInput, ResideError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reside.cli.replicas import Row
 
+    from reside.local import ClusterInfo, Event
+    from reside.seed.settings import BootstrapSettings
+
 ROOT = project.ROOT
+EXAMPLE = "greeter"
+REACH_S = 30.0
+"""Seconds that a Kubernetes that exists may take to answer."""
 EXAMPLES = ("examples/contracts/greeting.v1", "examples/replicas/greeter")
 
 
@@ -59,35 +85,94 @@ class Timing:
         output.errors.print(output.table(["PHASE", "SECONDS"], rows))
 
 
+@with_options(ClusterOptions)
 def up(
-    local: Annotated[str, typer.Option("--name", help="Name of the local cluster.")] = "default",
+    name: Annotated[str, typer.Option(help="Name of the local cluster.")] = "default",
+    *,
+    kube_context: KubeContext = None,
+    options: ClusterOptions,
 ) -> None:
-    """Start everything: local cluster, images, bootstrap, example."""
+    """Start everything: a local cluster unless a context is given, images, bootstrap, example."""
     os.environ["PATH"] = os.pathsep.join([str(ROOT / ".venv/bin"), str(ROOT / ".tools/bin"), os.environ["PATH"]])
-    name = cluster.LOCAL if local == "default" else local
+    if kube_context is not None:
+        up_elsewhere(kube_context, options)
+        return
     timing = Timing()
     with timing.phase("embedded Kubernetes"):
-        info = start_kubernetes(local)
+        info = start_kubernetes(name)
     with timing.phase("images"):
         images = build_images(info)
+    stack = cluster.LOCAL if name == "default" else name
+    here = replace(options, local=name, images=images, image_repository=None)  # its own registry has the images
+    bootstrap(timing, stack, here.settings())
+    with timing.phase("example replica"):
+        rows = asyncio.run(load_example(stack, build_example(name)))
+    end(timing, rows, "export KUBECONFIG=$(reside local kubeconfig); kubectl -n reside get pods", _NEXT_HERE)
+
+
+def up_elsewhere(kube_context: str, options: ClusterOptions) -> None:
+    """Run ReSide on an existing cluster, by the commands of docs/own-cluster.md.
+
+    Raises:
+        InvalidInput: no repository is given, or the context can't be used.
+    """
+    repository = options.image_repository
+    if not repository:
+        raise InvalidInput(
+            f"KUBE_CONTEXT={kube_context} needs a repository that the nodes of this cluster can pull from: add "
+            "IMAGE_REPOSITORY=HOST/PATH, such as ghcr.io/acme/reside (docs/own-cluster.md)"
+        )
+    timing = Timing()
+    with timing.phase(f"Kubernetes of context {kube_context}"):
+        kubeconfig = str(options.kubeconfig.absolute()) if options.kubeconfig else None
+        asyncio.run(reach(Target("default", "port-forward", kubeconfig, kube_context, REACH_S)))
+    if options.registry_config is not None:
+        os.environ["DOCKER_CONFIG"] = str(options.registry_config.absolute().parent)
+    with timing.phase("images"):
+        images = push_all(repository)
+    settings = options.settings(kube_context)
+    name = elsewhere(kube_context, settings.namespace)
+    if options.registry_config is not None:
+        asyncio.run(registry_login.store_login(settings.target, registry_login.read_login(options.registry_config)))
+    bootstrap(timing, name, settings)
+    with timing.phase("example replica"):
+        rows = asyncio.run(load_example(name, images[EXAMPLE]))
+    end(timing, rows, f"kubectl --context {kube_context} -n {settings.namespace} get pods", "")
+
+
+def elsewhere(kube_context: str, namespace: str) -> str:
+    """Return the name of a cluster, and of its stack, on a context; two namespaces of it have two names."""
+    whole = kube_context if namespace == "reside" else f"{kube_context}-{namespace}"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", whole)
+
+
+async def reach(target: Target) -> None:
+    """Check that the Kubernetes of a target answers, before anything is built."""
+    async with connect(target) as client:
+        await cluster_uid(client)
+
+
+def bootstrap(timing: Timing, name: str, settings: BootstrapSettings) -> None:
+    """Run the bootstrap, and note the steps that took a second or longer."""
     with timing.phase("bootstrap"), Steps("bootstrap") as steps:
-        settings = ClusterOptions(local=local, images=images).settings()
         cluster.bootstrap_cluster(name, settings, cluster.DEFAULT_ACCOUNT, None, steps)
     for step, seconds in steps.seconds.items():
         if seconds >= 1:
             timing.phases.append((f"  {step}", seconds))
-    with timing.phase("example replica"):
-        rows = asyncio.run(load_example(name, build_example(local)))
+
+
+def end(timing: Timing, rows: list[Row], kubectl: str, further: str) -> None:
+    """Print the replicas, the time of each phase, and what to do next."""
     output.console.print(as_table(rows, COLUMNS))
     timing.show()
-    output.errors.print(_NEXT, highlight=False)
+    output.errors.print(f"{_NEXT}\n  {kubectl}{further}", highlight=False)
 
 
 _NEXT = """
 ReSide is up. Next:
   source .venv/bin/activate
-  reside replica list --watch
-  export KUBECONFIG=$(reside local kubeconfig); kubectl -n reside get pods
+  reside replica list --watch"""
+_NEXT_HERE = """
   reside build examples/replicas/caller --push
   reside replica load registry.reside.internal/reside/examples/caller
   make down"""

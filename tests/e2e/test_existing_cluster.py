@@ -1,0 +1,55 @@
+"""`make up` with KUBE_CONTEXT and IMAGE_REPOSITORY: a whole ReSide on a Kubernetes that exists."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from e2e.bootstraps import FIRST, beside
+from support.eventually import eventually_sync
+
+from reside.cli import up
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from support.platform import Platform
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200)]
+
+
+def test_make_up_uses_an_existing_cluster_and_a_second_run_changes_nothing(kubernetes: Platform) -> None:
+    """The local cluster's kubeconfig and registry are all that it knows; it reaches pods by port-forward."""
+    cluster = beside(kubernetes, "existing")
+    make_up(cluster)
+    for name in (*FIRST, "greeter"):
+        if name != "seed":
+            eventually_sync(f"{name}'s readiness", lambda name=name: cluster.ready_pods(name), within=240)
+    assert {name: row["id"] for name, row in cluster.replicas().items()} == {**FIRST, "greeter": 3}
+    described = json.loads(cluster.reside("cluster", "info", "--output", "json").stdout)
+    assert described["name"] == up.elsewhere(cluster.info.context, cluster.namespace)
+    assert described["access"] == "port-forward"
+    pods = uids(cluster)
+    make_up(cluster)
+    assert uids(cluster) == pods
+    kubernetes.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=true")
+
+
+def make_up(cluster: Platform) -> subprocess.CompletedProcess[str]:
+    """Run the program of `make up` with a kubeconfig and a repository in the local cluster's registry."""
+    info = cluster.info
+    mirrors = json.dumps({info.registry_host: f"http://{info.registry_loopback}"})
+    return cluster.run(
+        *("env", f"RESIDE_REGISTRY_MIRRORS={mirrors}", sys.executable, "-m", "reside.cli.up"),
+        *("--kubeconfig", str(info.kubeconfig), "--kube-context", info.context, "--namespace", cluster.namespace),
+        *("--image-repository", f"{info.registry_host}/reside"),
+        *("--registry-mirror", f"{info.registry_host}={info.registry_bridge}"),
+        seconds=600,
+    )
+
+
+def uids(cluster: Platform) -> set[str]:
+    """Return the UIDs of all pods."""
+    return {pod["metadata"]["uid"] for pod in cluster.objects("Pod")}
