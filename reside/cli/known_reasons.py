@@ -193,7 +193,7 @@ REASONS: Final = (  # the first pattern that matches counts, so what is special 
         "jazz-unavailable",
         PLATFORM,
         "The sync server of Jazz can't be reached. Replicas go on with what they know, and write once it is back.",
-        "check `kubectl get statefulset jazz` and the network; `reside doctor` tries the connection",
+        "check the network, and whether `kubectl get statefulset jazz` is ready",
         r"Jazz can't be reached|sync server (can't be reached|did not)",
     ),
     Explanation(

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -25,6 +26,20 @@ def test_the_replica_list_shows_the_first_four(platform: Platform) -> None:
     listed = json.loads(platform.reside("replica", "list", "--output", "json").stdout)
     ids = {row["id"]: row["name"] for row in listed}
     assert {0: "seed", 1: "alpha", 2: "kubernetes-sentinel", 3: "greeter"}.items() <= ids.items()
+
+
+def test_the_doctor_finds_nothing_wrong(platform: Platform) -> None:
+    done = eventually_sync(
+        "a healthy cluster",
+        lambda: platform.reside("doctor", "--output", "json", "--deadline", "60", check=False),
+        lambda done: done.returncode == 0,
+        within=180,
+    )
+    found = {each["check"]: each for each in json.loads(done.stdout)}
+    for name in ("kubernetes", "clock", "certificates", "jazz and alpha", "alpha leads", "kubernetes-sentinel leads"):
+        assert found[name]["status"] == "ok", found[name]
+    assert found["permissions"]["what"] == "all of a super admin on Alpha"
+    assert found["release"]["what"].startswith("that of this machine: ")
 
 
 def test_up_reports_the_time_of_each_phase(platform: Platform) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Operation = Literal["apply", "remove", "preview"]
 Phase = Literal["check", "wait", "store", "engine"]
 
+LEADER = Gauge("reside_sentinel_leader", "1 while this process leads, otherwise 0.")
 QUEUE_KEYS = Gauge("reside_sentinel_queue_keys", "Keys of a work queue, by state.", ["queue", "state"])
 QUEUE_AGE = Gauge(
     "reside_sentinel_queue_age_seconds", "Time for which the oldest key of a work queue has been due.", ["queue"]
@@ -61,15 +62,17 @@ def count(changes: Iterable[ObjectChange]) -> None:
 
 @contextmanager
 def shown(*queues: WorkQueue) -> Iterator[None]:
-    """Show the queues of a term while the block is open."""
+    """Show the queues of a term, and that this process leads, while the block is open."""
     for queue in queues:
         queue.observe_waits(LANE_WAIT.labels(queue.name).observe)
         QUEUE_AGE.labels(queue.name).set_function(_reader(queue, "oldest_s"))
         for state in _STATES:
             QUEUE_KEYS.labels(queue.name, state).set_function(_reader(queue, state))
+    LEADER.set(1)
     try:
         yield
     finally:
+        LEADER.set(0)
         for queue in queues:
             QUEUE_AGE.labels(queue.name).set_function(_zero)
             for state in _STATES:

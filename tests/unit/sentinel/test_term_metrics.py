@@ -29,7 +29,9 @@ async def test_a_term_shows_its_queues_and_how_long_keys_wait_for_a_lane() -> No
             await go_on.wait()
 
     queue = WorkQueue("watched", handle, workers=1, backoff=DEFAULT)
+    assert value("leader") == 0
     with shown(queue):
+        assert value("leader") == 1
         running = asyncio.create_task(queue.run())
         queue.add("one")
         await started.wait()
@@ -45,6 +47,7 @@ async def test_a_term_shows_its_queues_and_how_long_keys_wait_for_a_lane() -> No
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert value("queue_keys", queue="watched", state="running") == 0
+    assert value("leader") == 0
 
 
 async def test_a_phase_is_measured_also_if_it_fails() -> None:
