@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import typer
 
@@ -14,8 +15,11 @@ from reside.cli import output
 from reside.common import tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+NAME: Final = "reside"
+COMPLETION_VARIABLE: Final = "_RESIDE_COMPLETE"
+"""Variable of the environment with which a shell asks for completions, as typer names it."""
 INTERRUPTED: Final = 130
 EXIT_CODES: Final = {
     0: "success",
@@ -45,10 +49,11 @@ PARTS: Final = {
     "build": Part("reside.cli.build", "Build the image of a replica or a contract."),
     "doctor": Part("reside.cli.doctor", "Check this machine, the configuration and the cluster."),
     "explain": Part("reside.cli.explaining", "Explain an error code, a status, a reason or a rule of the policy."),
+    "completion": Part("reside.cli.completion", "Print the completion script of a shell: bash, zsh or fish."),
     "images": Part("reside.cli.images", "Build and push the images of ReSide."),
 }
 
-SINGLE: Final = frozenset({"build", "doctor", "explain", "new"})
+SINGLE: Final = frozenset({"build", "completion", "doctor", "explain", "new"})
 """The subcommands that are one command: the module has a function of that name. The others have an `app`."""
 
 
@@ -93,6 +98,14 @@ def named_part(arguments: Sequence[str]) -> str | None:
     return first if first in PARTS else None
 
 
+def completed_words(environment: Mapping[str, str]) -> list[str] | None:
+    """Return the words after `reside` on the command line that a shell completes; None if a command is to run."""
+    if COMPLETION_VARIABLE not in environment:
+        return None
+    words = environment.get("COMP_WORDS") or environment.get("_TYPER_COMPLETE_ARGS") or ""  # bash, or another shell
+    return words.split()[1:]
+
+
 def _not_imported() -> None:
     """Stand for a subcommand that the arguments do not name; it never runs."""
 
@@ -100,10 +113,13 @@ def _not_imported() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    words = completed_words(os.environ)
     try:
+        if words is not None:
+            _complete(command(words))
         app = command(given)
         with tracing.span(name_of(app, given)):
-            app(args=given)
+            app(args=given, prog_name=NAME)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -113,6 +129,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         output.fail(one_line(error))
         return 1
     return 0
+
+
+def _complete(app: typer.Typer) -> NoReturn:
+    """Print the completions of the words in the environment, and exit."""
+    from typer._completion_classes import completion_init  # noqa: PLC0415 - only completions need it
+
+    completion_init()  # typer does it for programs with its own options --install-completion only
+    app(args=[], prog_name=NAME, complete_var=COMPLETION_VARIABLE)
+    raise AssertionError("typer exits after the completion")
 
 
 def name_of(app: typer.Typer, arguments: Sequence[str]) -> str:
