@@ -38,6 +38,12 @@ def causes(texts: Iterable[str | None]) -> Iterator[Explanation]:
             yield found
 
 
+def with_cure(text: str) -> str:
+    """Return the text of a reason, followed by what to do about it if that is known."""
+    known = next(causes([text]), None)
+    return text if known is None else f"{text}; to do: {known.cure}"
+
+
 def _rules() -> Iterator[Explanation]:
     for name, rule in RULES.items():
         level = f"is {rule.level}, {'and no setting changes that' if rule.is_fixed else 'unless settings change that'}"

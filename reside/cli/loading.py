@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from rich.console import Group as Rendered
 
 from reside.cli import output
+from reside.cli.explanations import with_cure
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import ALPHA_WITHIN_S
 from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST
@@ -218,7 +219,7 @@ def _check_not_rolled_back(row: Row, version: int) -> None:
     for found in row["versions"]:
         if found["id"] == version and found["rolledBackTo"] is not None:
             how = "was rolled back to" if found["canaryPercent"] is None else "was a canary and was aborted beside"
-            why = f": {found['reason']}" if found["reason"] else ""
+            why = f": {with_cure(found['reason'])}" if found["reason"] else ""
             raise ResideError(f"version {version} of {row['name']} {how} version {found['rolledBackTo']}{why}")
 
 

@@ -32,17 +32,7 @@ def logs(
     context: Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")] = None,
 ) -> None:
     """Show what the pods of a replica wrote last. It needs the permission logs:read on kubernetes-sentinel."""
-
-    async def run() -> list[PodLog]:
-        async with open_session(config.load(), context) as session:
-            names = await read_names(session)
-            names.replica(name)
-            sentinel = AccountId(names.account(SENTINEL_NAME))
-            operator = await open_operator(session.node, sentinel, READ_LOGS)
-            answer = await operator.ask(SHOW_LOGS, {REPLICA: name, TAIL: tail})
-            return TypeAdapter(list[PodLog]).validate_json(answer.file)
-
-    found = asyncio.run(run())
+    found = asyncio.run(read(context, name, tail))
     if format_ is output.Output.json:
         output.print_json([each.model_dump(mode="json") for each in found])
         return
@@ -50,6 +40,22 @@ def logs(
         for note in notes(each):
             output.warn(note)
     sys.stdout.writelines(f"{line}\n" for line in lines(found))
+
+
+async def read(context: str | None, name: str, tail: int) -> list[PodLog]:
+    """Ask the Sentinel for the pods of a replica, and for the last lines of each one's log.
+
+    Raises:
+        NotAllowed: this account lacks `logs:read`.
+        ResideError: the replica does not exist, or has no pods.
+    """
+    async with open_session(config.load(), context) as session:
+        names = await read_names(session)
+        names.replica(name)
+        sentinel = AccountId(names.account(SENTINEL_NAME))
+        operator = await open_operator(session.node, sentinel, READ_LOGS)
+        answer = await operator.ask(SHOW_LOGS, {REPLICA: name, TAIL: tail})
+        return TypeAdapter(list[PodLog]).validate_json(answer.file)
 
 
 def notes(log: PodLog) -> Iterator[str]:

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from reside.cli import config, describing, graph, history, listing, loading, logs, managing, output, requests
+from reside.cli import config, describing, graph, history, listing, loading, logs, managing, output, pods, requests
+from reside.cli.explanations import with_cure
 from reside.cli.listing import ListOptions
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
@@ -26,6 +27,7 @@ app = typer.Typer(no_args_is_help=True)
 app.add_typer(describing.app)
 app.add_typer(managing.app)
 app.command("logs")(logs.logs)
+app.command("pods")(pods.pods)
 app.command("history")(history.history)
 app.command("graph")(graph.graph)
 
@@ -136,7 +138,8 @@ async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve
                 session, name, version, done.health, lambda row: steps.report(_progress(row), "")
             )
     if row["status"] == "error":
-        raise ResideError(f"version {version} of {row['name']} failed: {row['reason'] or 'no reason was reported'}")
+        why = with_cure(row["reason"]) if row["reason"] else "no reason was reported"
+        raise ResideError(f"version {version} of {row['name']} failed: {why}")
     return row
 
 

@@ -1,8 +1,55 @@
-"""The end of the log of one pod, as the Sentinel gives it to an operator (docs/model.md, section 3)."""
+"""The state of one pod and the end of its log, as the Sentinel gives it to an operator (docs/model.md, section 3)."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from pydantic import BaseModel, ConfigDict
+
+from reside.model.constants import VERSION_LABEL
+from reside.model.pod_problem import pod_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class PodState(BaseModel):
+    """What Kubernetes says about a pod.
+
+    Attributes:
+        phase: its phase, or `Terminating`.
+        ready: whether it serves.
+        restarts: how often its containers were started again.
+        version: the version of the replica that it runs.
+        node: the node that it runs on; None as long as there is none.
+        created: when it was created, in ISO 8601.
+        problem: what keeps it from running; None if nothing does.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    phase: str
+    ready: bool = False
+    restarts: int = 0
+    version: str | None = None
+    node: str | None = None
+    created: str | None = None
+    problem: str | None = None
+
+
+def pod_state(pod: Mapping[str, Any]) -> PodState:
+    """Return the state of a pod, as the Kubernetes API serves it."""
+    meta, status = pod.get("metadata") or {}, pod.get("status") or {}
+    conditions = {each.get("type"): each.get("status") for each in status.get("conditions") or ()}
+    return PodState(
+        phase="Terminating" if meta.get("deletionTimestamp") else str(status.get("phase") or "Unknown"),
+        ready=conditions.get("Ready") == "True",
+        restarts=sum(each.get("restartCount") or 0 for each in status.get("containerStatuses") or ()),
+        version=(meta.get("labels") or {}).get(VERSION_LABEL),
+        node=(pod.get("spec") or {}).get("nodeName"),
+        created=meta.get("creationTimestamp"),
+        problem=pod_problem(pod),
+    )
 
 
 class PodLog(BaseModel):
@@ -13,6 +60,7 @@ class PodLog(BaseModel):
         text: the end of its log.
         is_cut: whether lines before it were left out to keep the answer small, although they were asked for.
         error: why the log can't be read, in place of a text.
+        state: what Kubernetes says about it; None from a Sentinel of an earlier release.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -21,3 +69,4 @@ class PodLog(BaseModel):
     text: str = ""
     is_cut: bool = False
     error: str | None = None
+    state: PodState | None = None

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from reside.model.constants import REPLICA_CONTAINER, REPLICA_LABEL
 from reside.model.errors import InvalidInput, ResideError
 from reside.model.names import check_name
-from reside.model.pod_logs import PodLog
+from reside.model.pod_logs import PodLog, pod_state
 from reside.model.sentinel_data import PODS, REPLICA, TAIL
 from reside.sentinel.errors import fault_text
 from reside.sentinel.objects.identity import metadata
@@ -47,7 +47,7 @@ class PodLogs:
         self._api = api
 
     async def show(self, request: OperatorRequest) -> Result:
-        """Return the end of the logs of a replica's pods.
+        """Return the state of a replica's pods, and the end of their logs.
 
         Raises:
             InvalidInput: the request is malformed, or the replica has no pods.
@@ -58,10 +58,14 @@ class PodLogs:
             raise InvalidInput(f"{name} has no pods now: see `reside replica describe {name}`")
         chosen = sorted(pods, key=_age)[-MOST_PODS:]
         size = SIZE // len(chosen)
-        logs = await asyncio.gather(*(self._of(metadata(pod)["name"], lines, size) for pod in chosen))
+        logs = await asyncio.gather(*(self._of(pod, lines, size) for pod in chosen))
         return Result({REPLICA: name, PODS: len(logs)}, TypeAdapter(list[PodLog]).dump_json(logs))
 
-    async def _of(self, pod: str, lines: int, size: int) -> PodLog:
+    async def _of(self, found: K8sObject, lines: int, size: int) -> PodLog:
+        log = await self._log(metadata(found)["name"], lines, size)
+        return log.model_copy(update={"state": pod_state(found)})
+
+    async def _log(self, pod: str, lines: int, size: int) -> PodLog:
         try:
             async with asyncio.timeout(READ_S):
                 found = await self._api.log_end(pod, REPLICA_CONTAINER, lines=lines, size=size)

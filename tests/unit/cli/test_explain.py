@@ -11,7 +11,7 @@ import pytest
 from reside.alpha.loading.resolve import check_runnable
 from reside.cli import main
 from reside.cli.explanation import CALL, POLICY
-from reside.cli.explanations import causes, explain, explanations
+from reside.cli.explanations import causes, explain, explanations, with_cure
 from reside.jazz import JazzUnavailable
 from reside.locks.errors import LockLost, LockTimeout
 from reside.model.entities import DirectGrantStatus, LoadRequestStatus, PermissionStatus
@@ -131,6 +131,12 @@ def test_the_text_of_a_reason_is_recognised(text: str | None, code: str) -> None
 
 def test_unknown_texts_tell_nothing() -> None:
     assert not list(causes(["it has not started", None, ""]))
+
+
+def test_a_failed_load_ends_with_the_reason_and_its_cure() -> None:
+    why = "it was not healthy within 15 s: CrashLoopBackOff: exit code 3"
+    assert with_cure(why).startswith(f"{why}; to do: read why in `reside replica logs NAME`")
+    assert with_cure("its pods have not become ready") == "its pods have not become ready"
 
 
 def test_a_code_is_explained_in_every_topic_that_has_it(capsys: pytest.CaptureFixture[str]) -> None:

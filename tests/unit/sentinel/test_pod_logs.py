@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from reside.model.errors import InvalidInput
-from reside.model.pod_logs import PodLog
+from reside.model.pod_logs import PodLog, PodState, pod_state
 from reside.sentinel.contract.operator_requests import OperatorRequest
 from reside.sentinel.errors import ClusterRefused
 from reside.sentinel.term.pod_logs import MOST_PODS, SIZE, PodLogs
@@ -25,7 +25,7 @@ class Api:
         """Return all pods."""
         assert labels == {"reside.io/replica": "greeter"}
         return [
-            {"metadata": {"name": name, "creationTimestamp": f"2026-01-{number:02}"}}
+            {"metadata": {"name": name, "creationTimestamp": f"2026-01-{number:02}"}, "status": {"phase": "Running"}}
             for number, name in reversed(list(enumerate(self._logs, 1)))
         ]
 
@@ -50,8 +50,12 @@ def show(api: Api, **members: Any) -> list[PodLog]:
 def test_each_pod_has_its_text_or_why_there_is_none() -> None:
     waiting = ClusterRefused("read the log of b: it is waiting to start", 400)
     assert show(Api(a=b"caf\xc3\xa9 \xff\n", b=waiting)) == [
-        PodLog(pod="a", text="café \N{REPLACEMENT CHARACTER}\n"),
-        PodLog(pod="b", error="read the log of b: it is waiting to start"),
+        PodLog(pod="a", text="café \N{REPLACEMENT CHARACTER}\n", state=PodState(phase="Running", created="2026-01-01")),
+        PodLog(
+            pod="b",
+            error="read the log of b: it is waiting to start",
+            state=PodState(phase="Running", created="2026-01-02"),
+        ),
     ]
 
 
@@ -76,3 +80,25 @@ def test_a_malformed_request_is_refused(members: dict[str, Any]) -> None:
 def test_a_replica_without_pods_is_said() -> None:
     with pytest.raises(InvalidInput, match="has no pods now"):
         show(Api())
+
+
+def test_the_state_of_a_pod_is_what_kubernetes_says() -> None:
+    waiting = {"restartCount": 2, "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}
+    pod = {
+        "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"reside.io/version": "3"}},
+        "spec": {"nodeName": "one"},
+        "status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]},
+    }
+    found = pod_state(pod | {"status": pod["status"] | {"containerStatuses": [waiting]}})
+    assert found == PodState(
+        phase="Pending",
+        restarts=2,
+        version="3",
+        node="one",
+        created="2026-01-01T00:00:00Z",
+        problem="ImagePullBackOff: not found",
+    )
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    assert pod_state({"status": ready}) == PodState(phase="Running", ready=True)
+    assert pod_state({"metadata": {"deletionTimestamp": "t"}}).phase == "Terminating"
+    assert pod_state({}).phase == "Unknown"
