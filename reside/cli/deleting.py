@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from reside.access.client import connect
-from reside.access.objects import cluster_uid
+from reside.access.objects import cluster_uid, read_secret
 from reside.cli import config, output, project
 from reside.cli.places import Place
 from reside.cli.shared_options import with_options
+from reside.model.constants import ACCOUNT_ID_KEY, ALPHA_NAME
 from reside.model.errors import InvalidInput, ResideError
 
 if TYPE_CHECKING:
@@ -22,6 +24,21 @@ if TYPE_CHECKING:
 
 DELETE_S: Final = 300.0
 """Seconds that each wait of a deletion may take."""
+
+
+@dataclass(frozen=True)
+class _Present:
+    """What there is to delete.
+
+    Attributes:
+        objects: `Kind/name` of each object.
+        uid: unique id of the Kubernetes cluster, if it is known.
+        alpha: account of the cluster's Alpha; None once its Secret is deleted.
+    """
+
+    objects: list[str]
+    uid: str | None
+    alpha: str | None
 
 
 @with_options(Place)
@@ -34,18 +51,30 @@ def delete(
     known = options.known()
     target = options.target(deadline=DELETE_S)
     name = options.cluster or (known.name if known else target.namespace)
-    delete_cluster(name, target, yes=yes)
+    delete_cluster(name, target, yes=yes, expected=known)
 
 
-def delete_cluster(name: str, target: Target, *, yes: bool) -> None:
+def delete_cluster(name: str, target: Target, *, yes: bool, expected: config.Cluster | None = None) -> None:
     """Show what a cluster has in its namespace, ask unless `yes`, delete it, and forget it on this machine.
 
+    Args:
+        name: its name in the configuration.
+        target: where it is.
+        yes: whether to delete without asking.
+        expected: the cluster of the configuration that it must be.
+
     Raises:
-        InvalidInput: there is nobody to ask.
+        InvalidInput: there is nobody to ask, or another cluster is there.
         ResideError: the deletion was not confirmed.
     """
-    found, uid = asyncio.run(_look(target))
-    for line in listing(target.namespace, found):
+    present = asyncio.run(_look(target))
+    if expected is not None and present.alpha not in (None, expected.alpha_replica_id):
+        raise InvalidInput(
+            f"namespace {target.namespace} has another cluster than {expected.name} of the configuration: its Alpha is "
+            f"{present.alpha}, not {expected.alpha_replica_id}. Check the current context of the kubeconfig; to delete "
+            f"what is there, name the place with --namespace {target.namespace}"
+        )
+    for line in listing(target.namespace, present.objects):
         _say(line)
     if not yes:
         confirm_name(name, "the cluster")
@@ -53,7 +82,7 @@ def delete_cluster(name: str, target: Target, *, yes: bool) -> None:
 
     steps.delete_all(target)
     _say(f"namespace {target.namespace} has nothing of the cluster any more")
-    _forget(name, target, uid)
+    _forget(name, target, present)
 
 
 def listing(namespace: str, found: Sequence[str]) -> list[str]:
@@ -70,13 +99,13 @@ def listing(namespace: str, found: Sequence[str]) -> list[str]:
     return [f"these objects of namespace {namespace} are deleted:", *lines, *lost]
 
 
-async def _look(target: Target) -> tuple[list[str], str | None]:
-    """Return what is deleted, and the unique id of the Kubernetes cluster."""
+async def _look(target: Target) -> _Present:
     from reside.seed import leftovers, teardown  # noqa: PLC0415 - slow to import
 
     async with connect(target) as client:
         found = [*await teardown.managed(client), *await leftovers.present(client)]
-        return sorted(set(found)), await cluster_uid(client)
+        alpha = await read_secret(client, ALPHA_NAME) or {}
+        return _Present(sorted(set(found)), await cluster_uid(client), alpha.get(ACCOUNT_ID_KEY))
 
 
 def confirm_name(name: str, what: str) -> None:
@@ -92,15 +121,24 @@ def confirm_name(name: str, what: str) -> None:
         raise ResideError("that is not its name: nothing is deleted")
 
 
-def _forget(name: str, target: Target, uid: str | None) -> None:
-    """Remove the cluster from the configuration, and the state of its bootstrap. Accounts stay."""
-    configuration = config.load()
-    known: Any = next((each for each in configuration.clusters if each.name == name), None)
-    if known is None or known.namespace != target.namespace:
+def _forget(name: str, target: Target, deleted: _Present) -> None:
+    """Remove the cluster from the configuration, and the state of its bootstrap. Accounts stay.
+
+    Another cluster of this name stays: it may have the same namespace in another Kubernetes.
+    """
+    known = next((each for each in config.load().clusters if each.name == name), None)
+    if known is None or not _is_same(known, target, deleted):
         return
-    project.forget(name, uid)
+    project.forget(name, deleted.uid)
     config.change(lambda current: current.without_cluster(name))
     _say(f"cluster {name} is not in the configuration any more; accounts stay")
+
+
+def _is_same(known: config.Cluster, target: Target, deleted: _Present) -> bool:
+    if deleted.alpha is not None:
+        return known.alpha_replica_id == deleted.alpha
+    place = (target.namespace, target.kubeconfig, target.kube_context)
+    return (known.namespace, known.kubeconfig, known.kube_context) == place
 
 
 def _say(line: str) -> None:

@@ -1,7 +1,7 @@
 """What a cluster leaves in its namespace beside the objects that the Sentinel manages.
 
-Secrets of certificates that cert-manager made for its Ingresses, Secrets that a's command wrote, and the marks
-of a restore. A Secret that somebody else wrote, also only in part, stays.
+Secrets of certificates that cert-manager made for its Ingresses, Secrets that a command of the operator wrote, and
+the marks of a restore. A Secret that somebody else wrote, also only in part, stays.
 """
 
 from __future__ import annotations

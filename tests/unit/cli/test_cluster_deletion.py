@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reside.cli import crash, deleting
+from reside.access.target import Target
+from reside.cli import config, crash, deleting, project
 from reside.cli.config import Account, Cluster, Config
 from reside.model.errors import InvalidInput, ResideError
+from reside.seed import steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +71,55 @@ def test_the_state_of_a_deleted_cluster_is_removed_and_no_other(tmp_path: Path) 
     crash.remove_state(tmp_path, "east", "1")
     assert {path.name for path in folder.iterdir()} == {"east.json.of-1.old", "eastern.json"}
     assert not (tmp_path / "east.cluster").exists()
+
+
+def _found(monkeypatch: pytest.MonkeyPatch, alpha: str | None) -> list[Target]:
+    """Let a namespace have a cluster with this Alpha; return the targets whose objects were deleted."""
+    deleted: list[Target] = []
+
+    async def look(_target: Target) -> deleting._Present:
+        return deleting._Present(["Secret/alpha"], "uid-1", alpha)
+
+    monkeypatch.setattr(deleting, "_look", look)
+    monkeypatch.setattr(steps, "delete_all", deleted.append)
+    monkeypatch.setattr(project, "forget", lambda _name, _uid: None)
+    return deleted
+
+
+def _configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    cluster = Cluster(name="east", namespace="reside", alpha_replica_id="co_zEast")
+    config.change(lambda current: current.with_account(ADMIN).with_cluster(cluster, "admin"))
+    return cluster
+
+
+def test_another_cluster_at_the_place_of_a_configured_one_is_not_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kubeconfig's current context may have changed since."""
+    cluster, deleted = _configured(tmp_path, monkeypatch), _found(monkeypatch, "co_zWest")
+    target = Target("reside", "port-forward", None, None, 1.0)
+    with pytest.raises(InvalidInput, match=r"another cluster than east .* its Alpha is co_zWest, not co_zEast"):
+        deleting.delete_cluster("east", target, yes=True, expected=cluster)
+    assert (deleted, [each.name for each in config.load().clusters]) == ([], ["east"])
+
+
+@pytest.mark.parametrize(
+    ("alpha", "kube_context", "left"),
+    [
+        ("co_zEast", "named", []),
+        ("co_zWest", None, ["east"]),
+        (None, None, []),
+        (None, "another", ["east"]),
+    ],
+    ids=["by its Alpha", "another Alpha", "by its place", "another place"],
+)
+def test_only_the_deleted_cluster_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alpha: str | None, kube_context: str | None, left: list[str]
+) -> None:
+    _configured(tmp_path, monkeypatch)
+    deleted = _found(monkeypatch, alpha)
+    target = Target("reside", "port-forward", None, kube_context, 1.0)
+    deleting.delete_cluster("east", target, yes=True)
+    assert deleted == [target]
+    assert [each.name for each in config.load().clusters] == left
