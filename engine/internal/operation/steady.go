@@ -95,9 +95,9 @@ func (p *steadyProvider) Create(ctx context.Context, request plugin.CreateReques
 }
 
 // Update names the object that is to be updated by its uid, with which our build of the provider needs one request
-// (tools/pulumi-kubernetes/patches/provider/pkg/await/at_once.go). The uid reaches no state.
+// (tools/pulumi-kubernetes/patches/provider/pkg/await/at_once.go), unless a field may be removed. The uid reaches no state.
 func (p *steadyProvider) Update(ctx context.Context, request plugin.UpdateRequest) (plugin.UpdateResponse, error) {
-	if uid, known := uidOf(request); known {
+	if uid, known := uidOf(request); known && !removes(request.OldInputs, request.NewInputs) {
 		request.NewInputs = merged(request.NewInputs, resource.PropertyMap{
 			"metadata": resource.NewProperty(resource.PropertyMap{"uid": uid}),
 		})

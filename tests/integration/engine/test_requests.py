@@ -109,3 +109,13 @@ async def test_what_kubectl_has_just_changed_of_a_yielded_field_is_a_conflict(
         bench.kubectl("delete", "deployment", "web")
         done = await bench.engine.apply(stack(web | {"spec": web["spec"] | {"minReadySeconds": 1}}))
         assert actions(done) == {"Deployment/web": "create"}
+
+
+async def test_a_field_that_kubectl_changed_is_removed_when_it_is_not_declared_any_more(
+    cluster: ClusterInfo, tmp_path: Path
+) -> None:
+    async with counted(cluster, tmp_path) as (bench, _requests):
+        await bench.engine.apply(stack(config_map("a", x="1", y="1")))
+        bench.kubectl("patch", "configmap", "a", "--type=merge", "-p", '{"data":{"x":"by hand"}}')
+        await bench.engine.apply(stack(config_map("a", y="2")))
+        assert live(bench, "ConfigMap/a")["data"] == {"y": "2"}
