@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = ("engine/home", "engine/resident", "verified")
 """What the Sentinel makes again: logs and sockets of its engine, and what it knows of live objects."""
 LOCKS: Final = "/.pulumi/locks/"
+LOST: Final = "lost+found"
+"""A folder of the file system; only root may read it."""
 CHUNK: Final = 1 << 16
 
 
@@ -102,13 +104,14 @@ def write(database: Path) -> None:
 def unpack(folder: Path) -> None:
     """Replace the content of a folder."""
     for path in folder.iterdir():
-        if path.name == "lost+found":  # of the file system
+        if path.name == LOST:
             continue
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     with _input() as content, tarfile.open(fileobj=content, mode="r|") as tar:
         tar.extractall(folder)  # noqa: S202 - its checksums are right: a backup of this cluster has written it
     for path in (*folder.rglob("*"), folder):
-        sync(path)
+        if folder / LOST not in (path, *path.parents):
+            sync(path)
 
 
 def sync(path: Path) -> None:

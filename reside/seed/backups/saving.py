@@ -54,21 +54,29 @@ async def back_up(target: Target, path: Path, passphrase: SecretStr, report: Cal
     Raises:
         InvalidInput: the file exists, or the namespace has no cluster.
         Conflict: the Sentinel applied changes all the time.
-        NotReady: a pod or the Kubernetes API is not available.
+        NotReady: a pod or the Kubernetes API is not available or too slow.
         OSError: the file can't be written.
     """
     if path.exists():  # noqa: ASYNC240 - nothing else runs in this loop yet
         raise InvalidInput(f"{path} exists: name a new file, or remove it")
-    retries = Retries()
+    retries, is_changing = Retries(), False
     try:
         async with asyncio.timeout(QUIET_S) as limit:
             while True:
                 try:
                     return await _attempt(target, path, passphrase, report, limit)
                 except _Changed:
+                    is_changing = True
                     report("a change meanwhile", "found; the backup begins again")
                     await asyncio.sleep(retries.failed())  # the back-off itself, not a wait for a state
-    except TimeoutError:
+    except TimeoutError as error:
+        if not limit.expired():  # that of a connection
+            raise NotReady(f"the cluster does not answer: {error or 'no response'}; try again") from None
+        if not is_changing:
+            raise NotReady(
+                f"the Sentinel's volume was not read within {QUIET_S:.0f} s: run the command nearer to the cluster, or "
+                "when its pods have less to do"
+            ) from None
         raise Conflict(
             f"the Sentinel applied changes for {QUIET_S:.0f} s without a pause, so no moment could be backed up: wait "
             "until `reside replica list` shows no change, then try again"

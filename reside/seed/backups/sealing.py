@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from nacl import bindings, pwhash
@@ -144,7 +145,7 @@ def _sum(document: dict[str, Any]) -> str:
 def _parse_header(line: bytes, name: str) -> dict[str, Any]:
     try:
         document = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InvalidInput(f"{name} is no backup of ReSide, or its beginning is damaged: name a file of `backup`")
@@ -155,12 +156,33 @@ def _parse_header(line: bytes, name: str) -> dict[str, Any]:
         )
     if document.pop("sum", None) != _sum(document):
         raise InvalidInput(f"{name} is damaged: its first line was changed; copy it again, or use another backup")
+    if not _is_usable(document):
+        raise InvalidInput(f"{name} is no backup that ReSide wrote: its first line has values that ReSide never writes")
     return document
 
 
+def _is_usable(header: dict[str, Any]) -> bool:
+    """Return whether the members of a header can be used. The limits keep a stranger's file from using all memory."""
+    sizes = {
+        "salt": pwhash.argon2id.SALTBYTES,
+        "stream": bindings.crypto_secretstream_xchacha20poly1305_HEADERBYTES,
+        "check": hashlib.sha256().digest_size,
+    }
+    limits = {
+        "memory": (pwhash.argon2id.MEMLIMIT_MIN, _MOST_MEMORY),
+        "passes": (pwhash.argon2id.OPSLIMIT_MIN, _MOST_PASSES),
+    }
+    return all(_is_hexadecimal(header.get(name), size) for name, size in sizes.items()) and all(
+        type(number := header.get(name)) is int and least <= number <= most for name, (least, most) in limits.items()
+    )
+
+
+def _is_hexadecimal(value: object, size: int) -> bool:
+    return isinstance(value, str) and re.fullmatch(rf"[0-9a-f]{{{2 * size}}}", value) is not None
+
+
 def _key(passphrase: SecretStr, derivation: dict[str, Any]) -> bytes:
-    # The limits keep a file from a stranger from using all memory
-    memory, passes = min(int(derivation["memory"]), _MOST_MEMORY), min(int(derivation["passes"]), _MOST_PASSES)
+    memory, passes = derivation["memory"], derivation["passes"]
     text, salt = passphrase.get_secret_value().encode(), bytes.fromhex(derivation["salt"])
     size = bindings.crypto_secretstream_xchacha20poly1305_KEYBYTES
     found: bytes = pwhash.argon2id.kdf(size, text, salt, opslimit=passes, memlimit=memory)

@@ -114,6 +114,7 @@ def test_a_volume_is_restored_without_what_the_sentinel_makes_again(tmp_path: Pa
     (after / "stacks/half").mkdir(parents=True)
     (after / "stacks/half/restored.json").write_text("by an interrupted restore")
     (after / "lost+found").mkdir()
+    (after / "lost+found/socket").symlink_to("nowhere")  # as unreadable as that folder is for who is not root
     run("unpack", after, packed)
     found = {path.relative_to(after).as_posix(): path.read_text() for path in after.rglob("*") if path.is_file()}
     expected = ("stacks/a.json", "vault/salt", "engine/workspaces/a/Pulumi.yaml", "prune.json")

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from pydantic import SecretStr
 
@@ -107,6 +108,26 @@ async def test_a_cluster_that_changes_all_the_time_is_refused(
 ) -> None:
     monkeypatch.setattr(saving, "QUIET_S", 0.3)
     with pytest.raises(Conflict, match="no moment could be backed up: wait until"):
+        await saving.back_up(TARGET, tmp_path / "b", PASSPHRASE, lambda _step, _event: None)
+    assert names(tmp_path) == []
+
+
+async def test_a_cluster_that_is_too_slow_is_not_said_to_change(
+    volume: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(_target: Target, _pod: str) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    async def refused(_target: Target, _pod: str) -> str:
+        raise TimeoutError("the connection has timed out")
+
+    monkeypatch.setattr(saving.pods, "fingerprint", refused)
+    with pytest.raises(NotReady, match="does not answer: the connection has timed out; try again"):
+        await saving.back_up(TARGET, tmp_path / "b", PASSPHRASE, lambda _step, _event: None)
+    monkeypatch.setattr(saving, "QUIET_S", 0.1)
+    monkeypatch.setattr(saving.pods, "fingerprint", endless)
+    with pytest.raises(NotReady, match="the Sentinel's volume was not read within 0 s"):
         await saving.back_up(TARGET, tmp_path / "b", PASSPHRASE, lambda _step, _event: None)
     assert names(tmp_path) == []
 

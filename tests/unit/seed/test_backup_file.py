@@ -116,10 +116,35 @@ def test_another_version_is_refused_before_anything_else() -> None:
         opened(json.dumps(document).encode() + b"\n" + rest)
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"[]\n", b"{}\n", b"\xff\n", b"PK\x03\x04"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"[]\n", b"{}\n", b"\xff\n", b"PK\x03\x04", pytest.param(b"[" * 4000, id="deep")]
+)
 def test_another_file_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidInput, match="is no backup of ReSide"):
         opened(content)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("memory", 1 << 40),
+        ("memory", 1),
+        ("memory", "8192"),
+        ("passes", 10**9),
+        ("passes", True),
+        ("salt", "00"),
+        ("salt", None),
+        ("stream", "zz"),
+        ("check", "ü"),
+    ],
+)
+def test_a_header_of_a_stranger_is_refused_before_it_is_used(member: str, value: object) -> None:
+    """Its checksum needs no passphrase, so a stranger can make it right."""
+    line, _, rest = sealed(b"content").partition(b"\n")
+    document = {**json.loads(line), member: value}
+    document.pop("sum")
+    with pytest.raises(InvalidInput, match=r"^b\.reside is no backup that ReSide wrote"):
+        opened(json.dumps({**document, "sum": sealing._sum(document)}).encode() + b"\n" + rest)
 
 
 async def test_a_backup_has_its_members_and_nothing_in_plain_text(tmp_path: Path) -> None:
