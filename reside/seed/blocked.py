@@ -88,15 +88,25 @@ async def refused_deployment(client: lightkube.AsyncClient, replica: str) -> str
 
 
 async def unbound_claim(client: lightkube.AsyncClient, name: str) -> str | None:
-    """Return why no volume is bound to a claim: its StorageClass does not exist; None if that is not so."""
+    """Return why no volume is bound to a claim: its StorageClass does not exist; None if that is not so.
+
+    Events remain after their fault: only the last one counts.
+    """
     fields = {"involvedObject.kind": "PersistentVolumeClaim", "involvedObject.name": name}
-    async for event in client.list(Event, fields=dict(fields)):
-        message = event.message or ""
-        if _NO_CLASS.search(message) is not None:
-            claim = await client.get(PersistentVolumeClaim, name)
-            if claim.status is None or claim.status.phase != "Bound":
-                return f"{message}: create the StorageClass, or delete the claim {name} and name another"
-    return None
+    found = [event async for event in client.list(Event, fields=dict(fields))]
+    message = (max(found, key=_last).message if found else None) or ""
+    if _NO_CLASS.search(message) is None:
+        return None
+    claim = await client.get(PersistentVolumeClaim, name)
+    if claim.status is not None and claim.status.phase == "Bound":
+        return None
+    return f"{message}: create the StorageClass, or delete the claim {name} and name another"
+
+
+def _last(event: Event) -> float:
+    """Return when an event was last seen."""
+    last = event.lastTimestamp or event.eventTime or event.firstTimestamp
+    return last.timestamp() if last is not None else 0.0
 
 
 def _is_used_up(quota: ResourceQuota) -> bool:

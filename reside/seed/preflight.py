@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 MAXIMUM_SKEW_S: Final = 30.0
 """Difference of the clocks at which a bootstrap is refused. Readers ignore edits that are dated a minute ahead."""
-_DEFAULT_STORAGE: Final = "storageclass.kubernetes.io/is-default-class"
-_DEFAULT_INGRESS: Final = "ingressclass.kubernetes.io/is-default-class"
+_DEFAULT_STORAGE: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_DEFAULT_INGRESS: Final = ("ingressclass.kubernetes.io/is-default-class",)
+_NO_CLASS: Final = ""
 _INGRESS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
@@ -82,7 +86,7 @@ def missing_rights(required: Iterable[dict[str, Any]], granted: Iterable[Resourc
         return any(
             {verb, "*"} & set(rule.verbs or ())
             and {group, "*"} & set(rule.apiGroups or ())
-            and {resource, "*"} & set(rule.resources or ())
+            and {resource, f"*/{resource.partition('/')[2]}", "*"} & set(rule.resources or ())
             for rule in rules
         )
 
@@ -107,12 +111,18 @@ def required(settings: BootstrapSettings) -> list[dict[str, Any]]:
 async def check_clock(client: lightkube.AsyncClient, now: Callable[[], float] = time.time) -> None:
     """Compare this machine's clock with that of the Kubernetes API: it dates an object that is not stored.
 
+    Some clusters refuse such an object, for example because a webhook can't be asked about it. The clock is not checked
+    then.
+
     Raises:
         InvalidInput: they differ too much.
     """
     before = now()
     probe = ConfigMap(metadata=ObjectMeta(generateName="reside-clock-"))
-    answer = await client.create(probe, dry_run=True)
+    try:
+        answer = await client.create(probe, dry_run=True)
+    except ApiError:
+        return
     after = now()
     created = answer.metadata.creationTimestamp if answer.metadata else None
     if created is None:
@@ -138,13 +148,14 @@ async def check_storage(client: lightkube.AsyncClient, settings: BootstrapSettin
     classes = await _readable(client, StorageClass)
     if classes is None:
         return
-    names = [str(each.metadata.name) for each in classes]
+    names, volumes = [str(each.metadata.name) for each in classes], await _volumes(client)
     offered = _offer(names, "a volume provisioner")
-    if settings.storage_class is not None and settings.storage_class not in {*names, *await _volumes(client)}:
+    if settings.storage_class is not None and settings.storage_class not in {*names, *volumes}:
         raise InvalidInput(
             f"StorageClass {settings.storage_class} does not exist: set storageClass (--storage-class): {offered}"
         )
-    if settings.storage_class is None and not any(_is_default(each, _DEFAULT_STORAGE) for each in classes):
+    has_default = _NO_CLASS in volumes or any(_is_default(each, _DEFAULT_STORAGE) for each in classes)
+    if settings.storage_class is None and not has_default:
         raise InvalidInput(f"there is no default StorageClass: set storageClass (--storage-class): {offered}")
 
 
@@ -182,9 +193,9 @@ async def _has_claims(client: lightkube.AsyncClient) -> bool:
 
 
 async def _volumes(client: lightkube.AsyncClient) -> set[str]:
-    """Return the classes of volumes that were made by hand; they need no StorageClass."""
+    """Return the classes of volumes that were made by hand; they need no StorageClass, or name none."""
     found = await _readable(client, PersistentVolume) or []
-    return {each.spec.storageClassName for each in found if each.spec and each.spec.storageClassName}
+    return {each.spec.storageClassName or _NO_CLASS for each in found if each.spec}
 
 
 def _offer(names: list[str], needed: str) -> str:
@@ -201,5 +212,6 @@ async def _readable(client: lightkube.AsyncClient, kind: Any) -> list[Any] | Non
         raise
 
 
-def _is_default(found: Any, annotation: str) -> bool:
-    return ((found.metadata.annotations if found.metadata else None) or {}).get(annotation) == "true"
+def _is_default(found: Any, annotations: Iterable[str]) -> bool:
+    present = (found.metadata.annotations if found.metadata else None) or {}
+    return any(present.get(annotation) == "true" for annotation in annotations)
