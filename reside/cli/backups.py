@@ -62,11 +62,14 @@ def restore(
     from reside.seed.backups.restoring import restore as restore_to  # noqa: PLC0415 - slow to import
 
     target = options.target(deadline=RESTORE_S)
+    is_added = options.cluster is not None and options.known() is None
+    if is_added:
+        config.load().account(account)  # an unknown one is refused before anything is done
     archive = Archive(file, _passphrase(passphrase_file, is_new=False))
     with Steps("restore") as steps:
         manifest = asyncio.run(restore_to(target, archive, steps.report))
     _say(f"namespace {target.namespace} is as it was at {manifest.created}; its replicas are starting")
-    if options.cluster is not None and options.known() is None:
+    if is_added and options.cluster is not None:
         cluster = config.Cluster(
             name=options.cluster,
             namespace=target.namespace,

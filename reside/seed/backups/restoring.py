@@ -2,11 +2,15 @@
 
 The order is that of dependence: Secrets and volumes, then what the Sentinel needs to run. The Sentinel then makes all
 other objects again, from the stacks on its volume. The ConfigMap `reside-restore` marks an unfinished restore, and says
-whether the volumes are complete: a second run continues there, and never writes a volume that pods use.
+whether the volumes are complete: a second run continues there, and never writes a volume that pods use. If both runs
+are still alive, only the later one starts pods.
 """
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from lightkube.core.exceptions import ApiError
@@ -23,7 +27,7 @@ from reside.model.constants import (
     SENTINEL_STATE_DIR,
     SENTINEL_VOLUME_CLAIM,
 )
-from reside.model.errors import InvalidInput
+from reside.model.errors import Conflict, InvalidInput
 from reside.seed.backups import pods
 from reside.seed.backups.archive import JAZZ, SENTINEL
 from reside.seed.backups.objects import apply, of_kinds, present
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from reside.access.target import Target
     from reside.seed.backups.archive import Archive, Manifest
 
-_BACKUP, _VOLUMES = "backup", "volumes"
+_BACKUP, _VOLUMES, _RUN = "backup", "volumes", "run"
 _COMPLETE: Final = "complete"
 _SHOWN: Final = 8
 _VOLUMES_OF: Final = (
@@ -58,6 +62,7 @@ async def restore(target: Target, archive: Archive, report: Callable[[str, str],
     Raises:
         InvalidInput: the backup is damaged or of another namespace, or the namespace is not empty.
         NotReady: a part was not ready in time; another run continues.
+        Conflict: another run has begun since.
     """
     report("check of the file", "started")
     manifest, objects = archive.check()
@@ -69,16 +74,30 @@ async def restore(target: Target, archive: Archive, report: Callable[[str, str],
         )
     async with connect(target) as client:
         await ensure_namespace(client, target.namespace)
-        if not await _begin(client, manifest):
+        mark = await _begin(client, manifest)
+        if not mark.is_complete:
             await _fill(target, client, archive, objects, report)
-            await client.patch(ConfigMap, RESTORE_MARKER, {"data": {_VOLUMES: _COMPLETE}}, patch_type=PatchType.MERGE)
+            await _complete(client, mark)
         await _start(client, objects, target.deadline, report)
-        await client.delete(ConfigMap, RESTORE_MARKER)
+        await _end(client)
     return manifest
 
 
-async def _begin(client: lightkube.AsyncClient, manifest: Manifest) -> bool:
-    """Mark the restore, or find the mark of an earlier run; return whether the volumes are complete.
+@dataclass(frozen=True)
+class _Mark:
+    """The mark of a run.
+
+    Attributes:
+        is_complete: whether the volumes are complete.
+        version: resource version of the ConfigMap: a later run changes it.
+    """
+
+    is_complete: bool
+    version: str
+
+
+async def _begin(client: lightkube.AsyncClient, manifest: Manifest) -> _Mark:
+    """Mark the restore, or take over the mark of an earlier run.
 
     Raises:
         InvalidInput: the namespace is not empty, or another backup is being restored.
@@ -95,14 +114,48 @@ async def _begin(client: lightkube.AsyncClient, manifest: Manifest) -> bool:
         metadata = {"name": RESTORE_MARKER, "namespace": client.namespace}
         document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_BACKUP: manifest.id}}
         body: Any = ConfigMap.from_dict(document)
-        await client.create(body)
-        return False
+        return _Mark(is_complete=False, version=_version(await client.create(body)))
     if marker.get(_BACKUP) != manifest.id:
         raise InvalidInput(
             f"namespace {client.namespace} has the unfinished restore of another backup: restore that one, or remove "
             "it with `reside cluster delete`"
         )
-    return marker.get(_VOLUMES) == _COMPLETE
+    taken = await _patch(client, {"data": {_RUN: secrets.token_hex(8)}})
+    return _Mark((taken.data or {}).get(_VOLUMES) == _COMPLETE, _version(taken))
+
+
+async def _complete(client: lightkube.AsyncClient, mark: _Mark) -> None:
+    """Note that the volumes are complete.
+
+    Raises:
+        Conflict: another run has begun since, and may be writing them.
+    """
+    try:
+        await _patch(client, {"metadata": {"resourceVersion": mark.version}, "data": {_VOLUMES: _COMPLETE}})
+    except ApiError as error:
+        if error.status.code != HTTPStatus.CONFLICT and not is_missing(error):
+            raise
+        raise Conflict(
+            f"another `reside cluster restore` or `delete` works on namespace {client.namespace}: wait for its end, "
+            "and try again if the cluster does not run then"
+        ) from None
+
+
+async def _end(client: lightkube.AsyncClient) -> None:
+    """Remove the mark, unless another run has."""
+    try:
+        await client.delete(ConfigMap, RESTORE_MARKER)
+    except ApiError as error:
+        if not is_missing(error):
+            raise
+
+
+async def _patch(client: lightkube.AsyncClient, change: dict[str, Any]) -> ConfigMap:
+    return await client.patch(ConfigMap, RESTORE_MARKER, change, patch_type=PatchType.MERGE)
+
+
+def _version(marker: ConfigMap) -> str:
+    return str(marker.metadata and marker.metadata.resourceVersion)
 
 
 async def _marker(client: lightkube.AsyncClient) -> dict[str, str] | None:

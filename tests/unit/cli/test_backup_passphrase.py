@@ -1,9 +1,12 @@
-"""The passphrase of a backup comes from a file, the environment or the terminal, and never from an argument."""
+"""The passphrase of a backup comes from a file, the environment or the terminal, and never from an argument.
+
+What a restore needs on this machine is checked first.
+"""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -47,3 +50,13 @@ def test_only_a_new_passphrase_must_have_a_length(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InvalidInput, match="fewer than 8 characters: choose a longer one") as error:
         backups._passphrase(None, is_new=True)
     assert "short" not in str(error.value).replace("shorter", "")
+
+
+def test_a_restore_for_an_unknown_account_is_refused_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would end after minutes with an error, and a second run would find a namespace that is not empty."""
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    place: dict[str, Any] = {"cluster": "east", "namespace": "reside", "kubeconfig": tmp_path / "kubeconfig"}
+    with pytest.raises(InvalidInput, match=r"account 'admin' is not in .*: create it"):
+        backups.restore(file=tmp_path / "b", passphrase_file=None, account="admin", **place)
