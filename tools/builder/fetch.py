@@ -41,12 +41,14 @@ class Limits:
         silence: seconds without any byte.
         rate: least bytes per second in each window.
         window: seconds over which the rate is measured.
+        size: bytes of the largest archive; what is no archive must not fill the disk.
     """
 
     seconds: float = 900.0
     silence: float = 15.0
     rate: float = 300_000.0  # at less, building Kubernetes is faster
     window: float = 20.0
+    size: int = 2_000_000_000
 
 
 class Fetcher:
@@ -115,7 +117,7 @@ class Fetcher:
                 urllib.request.urlopen(address, timeout=self._limits.silence) as response,  # noqa: S310 - checked
                 path.open("wb") as file,
             ):
-                size = response.headers.get("Content-Length")
+                size = response.length  # None if the server does not say it, or says nonsense
                 pace = _Pace(self._limits)
                 while chunk := response.read1(_CHUNK):
                     if self._stopped.is_set():
@@ -123,10 +125,10 @@ class Fetcher:
                     file.write(chunk)
                     digest.update(chunk)
                     pace.add(len(chunk))
-                    report(f"fetched {pace.total // _MEGABYTE} of {int(size or 0) // _MEGABYTE} MB from {address}")
+                    report(f"fetched {pace.total // _MEGABYTE} of {(size or 0) // _MEGABYTE} MB from {address}")
         except (OSError, http.client.HTTPException) as error:
             raise FetchError(f"{address}: {_words(error)}") from error
-        if size is not None and pace.total != int(size):
+        if size is not None and pace.total != size:
             raise FetchError(f"{address}: ended after {pace.total} of {size} bytes")
         if digest.hexdigest() != download.checksum:
             raise FetchError(f"{address}: its {download.algorithm} is not the one that is pinned")
@@ -142,10 +144,12 @@ class _Pace:
         self.total = 0
 
     def add(self, size: int) -> None:
-        """Count bytes; raise `FetchError` if the fetch is too slow."""
+        """Count bytes; raise `FetchError` if the fetch is too slow or too long."""
         now = time.monotonic()
         self.total += size
         self._in_window += size
+        if self.total > self._limits.size:
+            raise FetchError(f"longer than {self._limits.size // _MEGABYTE} MB")
         if now - self._began > self._limits.seconds:
             raise FetchError(f"not fetched within {self._limits.seconds:.0f} s")
         elapsed = now - self._window

@@ -72,6 +72,14 @@ def silent(handler: BaseHTTPRequestHandler) -> None:
     handler.connection.recv(1)  # until the client leaves
 
 
+def without_a_number(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "many")
+    handler.end_headers()
+    handler.wfile.write(b"<html>log in first</html>")
+    handler.close_connection = True
+
+
 def absent(handler: BaseHTTPRequestHandler) -> None:
     handler.send_error(404)
 
@@ -124,6 +132,7 @@ def test_a_right_archive_is_fetched_from_a_mirror_and_only_what_is_wanted_is_unp
         (cut_short, f"ended after 50 of {len(ARCHIVE)} bytes"),
         (dribbling, "too slow: 0 kB/s"),
         (silent, "timed out"),
+        (without_a_number, "its sha256 is not the one that is pinned"),
         (absent, "HTTP 404"),
     ],
 )
@@ -145,6 +154,13 @@ def test_a_whole_archive_has_a_deadline(tmp_path: Path) -> None:
     late = fetch.Limits(seconds=0.2, silence=5, rate=0, window=60)
     with server(dribbling) as (address, _), pytest.raises(fetch.FetchError, match="not fetched within"):
         fetched(address, tmp_path, limits=late)
+
+
+def test_what_is_longer_than_an_archive_is_given_up(tmp_path: Path) -> None:
+    short = fetch.Limits(size=len(ARCHIVE) - 1)
+    with server(whole) as (address, _), pytest.raises(fetch.FetchError, match="longer than 0 MB"):
+        fetched(address, tmp_path, limits=short)
+    assert [path.name for path in tmp_path.rglob("*")] == ["bin"]
 
 
 def test_a_binary_that_the_archive_lacks_is_named(tmp_path: Path) -> None:
