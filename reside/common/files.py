@@ -121,8 +121,8 @@ def _remove_abandoned(folder: Path) -> None:
             try:
                 if time.time() - found.stat().st_mtime > _ABANDONED_S:
                     found.unlink()
-            except FileNotFoundError:
-                continue  # its writer has just finished
+            except (FileNotFoundError, PermissionError):
+                continue  # its writer has just finished, or is another user: the folder may be /tmp
     _examined[folder] = now
 
 

@@ -90,6 +90,23 @@ def test_an_old_draft_of_a_killed_writer_is_removed_and_one_being_written_is_not
     assert set(tmp_path.iterdir()) == {tmp_path / "new", young_draft}
 
 
+def test_an_old_draft_of_another_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in /tmp, where an operator may write a backup."""
+    killed_writer(tmp_path / "theirs", "write_private", "replace")
+    [theirs] = tmp_path.iterdir()
+    os.utime(theirs, (0, 0))
+    unlink = type(tmp_path).unlink
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path == theirs:
+            raise PermissionError(1, "Operation not permitted")
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(type(tmp_path), "unlink", refuse)
+    write_private(tmp_path / "ours", "new")
+    assert set(tmp_path.iterdir()) == {theirs, tmp_path / "ours"}
+
+
 def test_a_folder_is_searched_for_drafts_once_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searched = []
     now = time.monotonic()
