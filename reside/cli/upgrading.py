@@ -18,7 +18,7 @@ from reside.cli.replicas import ReplicaView
 from reside.cli.session import open_session, target_of
 from reside.model.alpha_contract import CLUSTER_SETTINGS
 from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SEED_NAME, SENTINEL_NAME
-from reside.model.errors import ResideError
+from reside.model.errors import InvalidInput, ResideError
 from reside.seed import settings as stack_settings
 
 if TYPE_CHECKING:
@@ -76,14 +76,31 @@ def lines(plan: Upgrade) -> Iterator[str]:
     yield "replicas keep running, and all data stays; `reside cluster backup FILE` saves it before"
 
 
+def context_of(configuration: config.Config, cluster: str) -> str:
+    """Return the context with which a cluster is upgraded: the current one, if it is of this cluster.
+
+    Raises:
+        InvalidInput: the cluster has none.
+    """
+    contexts = [each.name for each in configuration.contexts if each.cluster == cluster]
+    if not contexts:
+        raise InvalidInput(
+            f"no context of the configuration has cluster {cluster}: get one with `reside cluster "
+            f"claim-super-admin-access` or `reside cluster add {cluster}`"
+        )
+    return configuration.current_context if configuration.current_context in contexts else contexts[0]
+
+
 async def _plan(
     configuration: config.Config, cluster: config.Cluster, images: dict[str, str]
 ) -> tuple[BootstrapSettings, Upgrade]:
     """Return the settings of a running cluster with other images, and what these change."""
     from reside.seed import release  # noqa: PLC0415 - slow to import
 
-    context = next(c.name for c in configuration.contexts if c.cluster == cluster.name)
-    async with open_session(configuration, context) as session, connect(target_of(cluster)) as client:
+    async with (
+        open_session(configuration, context_of(configuration, cluster.name)) as session,
+        connect(target_of(cluster)) as client,
+    ):
         stored = await _stored_settings(session)
         rows = await ReplicaView(session.node, session.data).rows()
         running = {row["name"]: str(row["image"]) for row in rows} | await release.storage_images(client)

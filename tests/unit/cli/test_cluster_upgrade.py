@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reside.cli import upgrading
+from reside.cli.config import Cluster, Config, Context
+from reside.model.errors import InvalidInput
 from reside.seed import settings
 from reside.seed.release import Upgrade, changed_images
 
@@ -31,3 +35,13 @@ def test_each_image_is_shown_with_its_effect_and_each_object_with_its_changes() 
     ]
     assert not plan.is_empty
     assert Upgrade({}, {}).is_empty
+
+
+def test_the_current_context_of_the_cluster_is_used_and_a_missing_one_is_told() -> None:
+    clusters = tuple(Cluster(name=name, namespace="reside", alpha_replica_id="co_zA") for name in ("east", "west"))
+    contexts = tuple(Context(name=name, cluster="east", account=name) for name in ("ada", "bob"))
+    found = Config(clusters=clusters, contexts=contexts, current_context="bob")
+    assert upgrading.context_of(found, "east") == "bob"
+    assert upgrading.context_of(found.model_copy(update={"current_context": None}), "east") == "ada"
+    with pytest.raises(InvalidInput, match="no context of the configuration has cluster west: get one with"):
+        upgrading.context_of(found, "west")
