@@ -8,8 +8,7 @@ RUN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: docs help tools alltools up down status test check quick coverage soak bench clean
-.PHONY: help tools alltools up repository down status test check quick coverage soak bench clean
+.PHONY: help tools alltools up repository down status test docs check quick coverage soak bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16

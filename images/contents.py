@@ -84,7 +84,7 @@ class Binaries:
 class Code:
     """ReSide itself, as a layer: its packages, the bootstrap program and the manifests of its own images.
 
-    Only modules, `CODE_FILES` and these manifests are included. A checkout may also contain byte code, an editor's
+    Only modules, `CODE_FILES`, templates and these manifests are included. A checkout may also contain byte code, an editor's
     files, or a stack's settings, into which Pulumi writes an encryption salt while it runs.
     """
 
@@ -97,6 +97,7 @@ class Code:
         paths = [path for name in CODE_FOLDERS for path in _modules(self._checkout / name)]
         paths += [self._checkout / name for name in CODE_FILES]
         paths += self._checkout.glob("images/*/manifest.yaml")
+        paths += self._checkout.glob("reside/cli/templates/*/*.template")
         found = {path.relative_to(self._checkout).as_posix(): path for path in paths}
         return {name: found[name].read_bytes() for name in sorted(found)}
 

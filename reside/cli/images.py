@@ -48,15 +48,6 @@ def push(
 
     The digests are kept where `reside cluster bootstrap` finds them. Passwords are those of `docker login`.
     """
-    check_repository(repository, "the repository")
-    digests = project.state_folder() / IMAGES
-    digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = _platform(repository, digests.with_name(IMAGE_DOCUMENTS))
-    write_private(digests, json.dumps(found, indent=2) + "\n")
-    client = client_of_environment("default", repository)
-    found |= dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
-
-
     found = push_all(repository)
     places = {name: located(image, repository) for name, image in found.items()}
     if format_ is not output.Output.table:
@@ -64,9 +55,6 @@ def push(
     else:
         for place in places.values():
             output.console.print(place, highlight=False, soft_wrap=True)
-
-
-def _platform(repository: str, documents: Path) -> dict[str, str]:
 
 
 def push_all(repository: str) -> dict[str, str]:
@@ -79,14 +67,14 @@ def push_all(repository: str) -> dict[str, str]:
         ResideError: an image can't be built or pushed.
     """
     check_repository(repository, "the repository")
-    found = _platform(repository)
     digests = project.make_state_folder() / IMAGES
+    found = _platform(repository, digests.with_name(IMAGE_DOCUMENTS))
     write_private(digests, json.dumps(found, indent=2) + "\n")
     client = client_of_environment("default", repository)
     return found | dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
 
 
-def _platform(repository: str) -> dict[str, str]:
+def _platform(repository: str, documents: Path) -> dict[str, str]:
     """Build and push the platform's images and contracts; return name → identity by digest."""
     command = [sys.executable, str(project.ROOT / "images/build.py"), "--to", repository, "--documents", str(documents)]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=project.ROOT)

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-
-
 import re
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -28,32 +25,22 @@ from reside.access.target import Target
 from reside.build.source import registry_mirrors
 from reside.cli import cluster, config, main, output, project, registry_login
 from reside.cli.build import build_folder
-from reside.cli.cluster_options import ClusterOptions
-
-
-from reside.cli.cluster_options import IMAGES, ClusterOptions, KubeContext
+from reside.cli.cluster_options import ClusterOptions, KubeContext
 from reside.cli.images import push_all
 from reside.cli.listing import as_table
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
 from reside.cli.replicas import COLUMNS, ReplicaView
 from reside.cli.session import open_session
+from reside.cli.shared_options import with_options
 from reside.cli.starting import build_images, start_kubernetes
 from reside.model.entities import LoadRequestSpec
-
-
-from reside.cli.shared_options import with_options
-from reside.common.files import write_private
-from reside.local import LocalCluster
-from reside.model.entities import LoadRequestSpec
-from reside.model.errors import InvalidInput, ResideError
+from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reside.cli.replicas import Row
-
-    from reside.local import ClusterInfo, Event
     from reside.seed.settings import BootstrapSettings
 
 ROOT = project.ROOT
