@@ -63,8 +63,9 @@ def restore(
 
     target = options.target(deadline=RESTORE_S)
     is_added = options.cluster is not None and options.known() is None
-    if is_added:
-        config.load().account(account)  # an unknown one is refused before anything is done
+    if is_added and options.cluster is not None:  # what is wrong is refused before anything is done
+        config.load().account(account)
+        config.load().check_place(options.cluster, (None, target.namespace, target.kubeconfig, target.kube_context))
     archive = Archive(file, _passphrase(passphrase_file, is_new=False))
     with Steps("restore") as steps:
         manifest = asyncio.run(restore_to(target, archive, steps.report))

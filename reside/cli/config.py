@@ -68,6 +68,11 @@ class Cluster(_Entry):
             raise ValueError(f"a cluster with the access `{self.access}` needs a namespace")
         return self
 
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """Where it is: endpoint, namespace, kubeconfig and its context."""
+        return self.endpoint, self.namespace, self.kubeconfig, self.kube_context
+
 
 class Context(_Entry):
     """A cluster and the account that is used with it."""
@@ -105,6 +110,18 @@ class Config(_Entry):
             "cluster",
             "create it with `reside cluster bootstrap`, or add it with `reside cluster add`",
         )
+
+    def check_place(self, name: str, place: tuple[str | None, ...], cure: str = "choose another name") -> None:
+        """Refuse the name of a cluster that is elsewhere.
+
+        Raises:
+            InvalidInput: there is one.
+        """
+        for known in self.clusters:
+            if known.name == name and known.place != place:
+                where = known.endpoint or f"namespace {known.namespace}"
+                shown = ", ".join(filter(None, (where, known.kube_context, known.kubeconfig)))
+                raise InvalidInput(f"the configuration has another cluster {name} ({shown}): {cure}")
 
     def context(self, name: str | None = None) -> Context:
         """Return the context with this name, or the current one.

@@ -67,22 +67,12 @@ def check_name(fresh: FreshOptions, name: str, settings: BootstrapSettings) -> N
     Raises:
         InvalidInput: the configuration has another cluster of this name.
     """
-    known = next((cluster for cluster in config.load().clusters if cluster.name == name), None)
-    if known is None or fresh.override:
-        return
-    place = (settings.namespace, settings.kubeconfig, settings.kube_context)
-    if (known.namespace, known.kubeconfig, known.kube_context) != place:
-        raise InvalidInput(
-            f"the configuration has another cluster {name} ({_shown(known)}): choose another name, or add --override"
-        )
+    if not fresh.override:
+        place = (None, settings.namespace, settings.kubeconfig, settings.kube_context)
+        config.load().check_place(name, place, "choose another name, or add --override")
 
 
 def clear(fresh: FreshOptions, name: str, target: Target) -> None:
     """Delete the cluster in the namespace, if that is wanted."""
     if fresh.clear:
         deleting.delete_cluster(name, target, yes=fresh.yes)
-
-
-def _shown(cluster: config.Cluster) -> str:
-    where = cluster.endpoint if cluster.access == "endpoint" else f"namespace {cluster.namespace}"
-    return ", ".join(filter(None, (where, cluster.kube_context, cluster.kubeconfig)))

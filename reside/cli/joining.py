@@ -51,6 +51,7 @@ def add(
     An own certificate authority is named by the environment variable SSL_CERT_FILE.
     """
     url = endpoint_url(endpoint)
+    config.load().check_place(name, (url, None, None, None))
     found = asyncio.run(ask_for_alpha(url)) if alpha is None else _account_id(alpha)
     cluster = config.Cluster(name=name, endpoint=url, alpha_replica_id=found, access="endpoint")
     if not any(entry.name == account for entry in config.load().accounts):

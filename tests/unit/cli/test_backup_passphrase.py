@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reside.cli import backups
+from reside.cli import backups, config
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,11 +52,16 @@ def test_only_a_new_passphrase_must_have_a_length(monkeypatch: pytest.MonkeyPatc
     assert "short" not in str(error.value).replace("shorter", "")
 
 
-def test_a_restore_for_an_unknown_account_is_refused_before_it_begins(
+def test_a_restore_for_an_unknown_account_or_a_used_name_is_refused_before_it_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would end after minutes with an error, and a second run would find a namespace that is not empty."""
     monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
     place: dict[str, Any] = {"cluster": "east", "namespace": "reside", "kubeconfig": tmp_path / "kubeconfig"}
     with pytest.raises(InvalidInput, match=r"account 'admin' is not in .*: create it"):
+        backups.restore(file=tmp_path / "b", passphrase_file=None, account="admin", **place)
+    admin = config.Account(name="admin", account_id="co_zAdmin", encrypted_agent_secret="x")
+    east = config.Cluster(name="east", namespace="elsewhere", alpha_replica_id="co_zA")
+    config.change(lambda current: current.with_account(admin).with_cluster(east, "admin"))
+    with pytest.raises(InvalidInput, match=r"has another cluster east \(namespace elsewhere\): choose another name"):
         backups.restore(file=tmp_path / "b", passphrase_file=None, account="admin", **place)

@@ -67,6 +67,16 @@ def test_the_command_adds_cluster_account_and_context(folder: Path) -> None:
     assert stored["access"] == "endpoint"
 
 
+def test_a_cluster_that_is_elsewhere_is_not_replaced(folder: Path) -> None:
+    add("example.org", "--alpha", ALPHA, "--account", "me")
+    assert add("example.org", "--alpha", "co_z3DEF", "--account", "me").alpha_replica_id == "co_z3DEF"
+    done = CliRunner().invoke(app, ["add", "far", "example.com", "--alpha", ALPHA])
+    assert str(done.exception) == (
+        "the configuration has another cluster far (https://example.org): choose another name"
+    )
+    assert config.load().cluster("far").endpoint == "https://example.org"
+
+
 def test_a_wrong_account_of_alpha_is_refused_before_anything_is_stored(folder: Path) -> None:
     done = CliRunner().invoke(app, ["add", "far", "example.org", "--alpha", "alpha"])
     assert isinstance(done.exception, InvalidInput)
