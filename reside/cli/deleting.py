@@ -51,7 +51,8 @@ def delete(
     known = options.known()
     target = options.target(deadline=DELETE_S)
     name = options.cluster or (known.name if known else target.namespace)
-    delete_cluster(name, target, yes=yes, expected=known)
+    named = next((each for each in config.load().clusters if each.name == options.cluster), None)
+    delete_cluster(name, target, yes=yes, expected=known or named)
 
 
 def delete_cluster(name: str, target: Target, *, yes: bool, expected: config.Cluster | None = None) -> None:
@@ -72,7 +73,7 @@ def delete_cluster(name: str, target: Target, *, yes: bool, expected: config.Clu
         raise InvalidInput(
             f"namespace {target.namespace} has another cluster than {expected.name} of the configuration: its Alpha is "
             f"{present.alpha}, not {expected.alpha_replica_id}. Check the current context of the kubeconfig; to delete "
-            f"what is there, name the place with --namespace {target.namespace}"
+            f"what is there, name the place with --namespace {target.namespace}, and no --cluster"
         )
     for line in listing(target.namespace, present.objects):
         _say(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -101,6 +101,10 @@ def test_another_cluster_at_the_place_of_a_configured_one_is_not_deleted(
     target = Target("reside", "port-forward", None, None, 1.0)
     with pytest.raises(InvalidInput, match=r"another cluster than east .* its Alpha is co_zWest, not co_zEast"):
         deleting.delete_cluster("east", target, yes=True, expected=cluster)
+    for place in ({}, {"namespace": "reside", "kubeconfig": tmp_path / "kubeconfig"}):
+        command: Any = deleting.delete
+        with pytest.raises(InvalidInput, match="and no --cluster"):
+            command(cluster="east", yes=True, **place)
     assert (deleted, [each.name for each in config.load().clusters]) == ([], ["east"])
 
 
