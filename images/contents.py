@@ -84,8 +84,8 @@ class Binaries:
 class Code:
     """ReSide itself, as a layer: its packages, the bootstrap program and the manifests of its own images.
 
-    Only modules, `CODE_FILES`, templates and these manifests are included. A checkout may also contain byte code, an editor's
-    files, or a stack's settings, into which Pulumi writes an encryption salt while it runs.
+    Only modules, `CODE_FILES`, templates and these manifests are included. A checkout may also contain byte code, an
+    editor's files, or a stack's settings, into which Pulumi writes an encryption salt while it runs.
     """
 
     def __init__(self, checkout: Path) -> None:
