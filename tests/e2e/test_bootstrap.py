@@ -234,8 +234,15 @@ def test_two_clusters_in_one_kubernetes_do_not_see_each_other(seeded: Platform, 
         assert _rights(mine, other.namespace) == []
         _check_stranger(mine, other)
     before = contents(remote.cluster)
-    seeded.kubectl("delete", "deployment", "alpha-1", "--wait=false")
-    eventually_sync("the restored Alpha", lambda: seeded.ready_pods("alpha"), within=240)
+    uid = seeded.get("Ingress", "alpha")["metadata"]["uid"]
+    seeded.kubectl("delete", "ingress", "alpha", "--wait=false")
+    restored = eventually_sync(
+        "the restored Ingress",
+        lambda: seeded.get("Ingress", "alpha").get("metadata", {}).get("uid", uid),
+        lambda now: now != uid,
+        within=120,
+    )
+    assert restored != uid
     changed = {key for key, known in contents(remote.cluster).items() if before.get(key) != known}
     assert not [key for key in changed if not key.startswith(("Lease/", "Pod"))]
 
