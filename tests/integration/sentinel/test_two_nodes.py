@@ -6,6 +6,7 @@ import json
 import subprocess
 import uuid
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 SCHEDULER = f"of-two-nodes-{uuid.uuid4().hex[:6]}"
 """Only pods that name it are scheduled: other tests have pods in the same Kubernetes."""
+LEASES = "kube-node-lease"
+READY = {"type": "Ready", "status": "True", "reason": "Test", "message": "there is no kubelet"}
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "20"}
 
 
@@ -39,10 +42,11 @@ def nodes(cluster: ClusterInfo, tmp_path: Path) -> Iterator[list[str]]:
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
             kubectl(cluster, "create", "-f", "-", stdin=json.dumps(node))
             kubectl(cluster, "patch", "node", name, "--type=merge", "-p", '{"spec": {"taints": []}}')
-            status = {"status": {"capacity": ROOM, "allocatable": ROOM}}
+            status = {"status": {"capacity": ROOM, "allocatable": ROOM, "conditions": [READY]}}
             kubectl(cluster, "patch", "node", name, "--subresource=status", "--type=merge", "-p", json.dumps(status))
         yield names
         kubectl(cluster, "delete", "node", *names)
+        kubectl(cluster, "-n", LEASES, "delete", "lease", "--ignore-not-found", *names)
 
 
 @contextmanager
@@ -96,6 +100,17 @@ def node_of(cluster: ClusterInfo, namespace: str, name: str) -> str:
     )
 
 
+def give_signs_of_life(cluster: ClusterInfo, nodes: list[str]) -> None:
+    """Renew the nodes' leases like their kubelets: any change of a node's taints makes the scheduler look again."""
+    spec = {"leaseDurationSeconds": 40, "renewTime": datetime.now(UTC).isoformat(timespec="microseconds")}
+    items = [
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}
+        for name in nodes
+    ]
+    leases = {"apiVersion": "v1", "kind": "List", "items": items}
+    kubectl(cluster, "-n", LEASES, "apply", "-f", "-", stdin=json.dumps(leases))
+
+
 def sentinel_pods() -> list[tuple[dict[str, str], dict[str, Any]]]:
     """Return labels and affinity of the pods of an old and a new version."""
     sentinel = replica("running-outdated", "starting", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
@@ -140,5 +155,10 @@ def test_the_sentinel_gets_another_node_as_soon_as_its_pod_on_a_dead_node_is_del
     reason = ("-n", namespace, "get", "pod", "after", "-o", "jsonpath={.status.conditions[0].reason}")
     eventually_sync("a refusal", lambda: kubectl(cluster, *reason), "Unschedulable".__eq__)
     delete(cluster, namespace, "before")
-    assert {dead, node_of(cluster, namespace, "after")} == set(nodes)
+
+    def node() -> str:
+        give_signs_of_life(cluster, nodes)
+        return kubectl(cluster, "-n", namespace, "get", "pod", "after", "-o", "jsonpath={.spec.nodeName}")
+
+    assert {dead, eventually_sync("the node of after", node, within=120)} == set(nodes)
     delete(cluster, namespace)
