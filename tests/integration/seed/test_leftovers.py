@@ -91,13 +91,13 @@ async def test_a_restore_begins_only_in_an_empty_namespace(target: Target) -> No
 
 async def test_a_restore_is_continued_by_the_same_backup_only(target: Target) -> None:
     async with connect(target) as client:
-        assert [await restoring._begin(client, BACKUP) for _ in range(2)] == [False, False]
+        assert not any([(await restoring._begin(client, BACKUP)).is_complete for _ in range(2)])
         await client.create(Secret(metadata=ObjectMeta(name="alpha")))
         other = Manifest("5e", BACKUP.created, BACKUP.namespace, BACKUP.alpha)
         with pytest.raises(InvalidInput, match="has the unfinished restore of another backup: restore that one"):
             await restoring._begin(client, other)
         await client.patch(ConfigMap, RESTORE_MARKER, {"data": {"volumes": "complete"}})
-        assert await restoring._begin(client, BACKUP)
+        assert (await restoring._begin(client, BACKUP)).is_complete
         assert await leftovers.present(client) == ["Secret/alpha", f"ConfigMap/{RESTORE_MARKER}"]
         await leftovers.delete(client)
         assert await restoring.present(client) == []
