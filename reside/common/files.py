@@ -60,16 +60,17 @@ def create_private(path: Path, content: str | bytes) -> bool:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a draft of a file, of mode 0600, that replaces the file after the block, unless the block raised an error.
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a draft of a file, of mode 0600, that becomes the file after the block, unless the block raised an error.
 
     Raises:
-        OSError: the file can't be written; it is unchanged.
+        FileExistsError: the file exists, maybe since the block began; it is unchanged.
+        OSError: the file can't be written.
     """
     with _draft_file(path) as (file, draft):
         yield file
         _sync_file(file)
-        draft.replace(path)
+        path.hardlink_to(draft)  # fails if the file exists; a rename would replace it
 
 
 @contextmanager

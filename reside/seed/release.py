@@ -73,12 +73,18 @@ def changed_images(running: Mapping[str, str], settings: BootstrapSettings) -> d
     """Return the images whose digests change: name → digest now and then.
 
     Args:
-        running: name → `image@digest` in the cluster.
+        running: name → `image@digest` in the cluster; a half-made cluster lacks some.
         settings: those of the upgrade.
     """
     wanted = settings.images.model_dump(by_alias=True)
-    digests = {name: (running[name].rpartition("@")[2], image.rpartition("@")[2]) for name, image in wanted.items()}
+    digests = {
+        name: (running.get(name, "").rpartition("@")[2], image.rpartition("@")[2]) for name, image in wanted.items()
+    }
     return {name: (now, then) for name, (now, then) in digests.items() if now != then}
+
+
+def _digest(image: str) -> str:
+    return image.rpartition("@")[2]
 
 
 async def changed_objects(client: lightkube.AsyncClient, settings: BootstrapSettings) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reside.access.client import connect
 from reside.access.objects import read_secret
 from reside.common.backoff import Retries
-from reside.common.files import replacing
+from reside.common.files import new_file
 from reside.model.constants import ACCOUNT_ID_KEY, ALPHA_NAME, SENTINEL_STATE_DIR
 from reside.model.errors import Conflict, InvalidInput, NotReady
 from reside.seed.backups import pods
@@ -65,6 +65,8 @@ async def back_up(target: Target, path: Path, passphrase: SecretStr, report: Cal
             while True:
                 try:
                     return await _attempt(target, path, passphrase, report, limit)
+                except FileExistsError:
+                    raise InvalidInput(f"{path} was created meanwhile: name a new file, or remove it") from None
                 except _Changed:
                     is_changing = True
                     report("a change meanwhile", "found; the backup begins again")
@@ -96,7 +98,7 @@ async def _attempt(
             raise InvalidInput(f"namespace {target.namespace} has no ReSide cluster: check the name of the namespace")
         pod = await pods.sentinel_pod(client)
         before = await pods.fingerprint(target, pod)
-        with replacing(path) as file:
+        with new_file(path) as file:
             archive = ArchiveWriter(file, passphrase)
             report(JAZZ, "started")
             async with pods.program(target, pods.JAZZ_POD, "snapshot", pods.DATABASE) as snapshot:

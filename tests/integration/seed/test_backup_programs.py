@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import threading
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from reside.seed.backups.pods import LOADER
-
-if TYPE_CHECKING:
-    import pytest
 
 SOURCE = files("reside.seed.backups").joinpath("in_pod.py").read_text()
 FIRST_LINE = f"{SOURCE!r}\n".encode()
@@ -121,6 +121,21 @@ def test_a_volume_is_restored_without_what_the_sentinel_makes_again(tmp_path: Pa
     assert found == {name: name for name in expected}
     assert (after / "vault/salt").stat().st_mode & 0o777 == 0o600
     assert (after / "lost+found").exists()
+
+
+@pytest.mark.parametrize("name", ["../outside", "/outside", "a/../../outside", "link"])
+def test_a_hostile_archive_writes_nothing_outside_of_the_volume(tmp_path: Path, name: str) -> None:
+    volume, outside = tmp_path / "volume", tmp_path / "outside"
+    volume.mkdir()
+    member = tarfile.TarInfo(name.replace("/outside", str(outside)) if name.startswith("/") else name)
+    if name == "link":
+        member.type, member.linkname = tarfile.SYMTYPE, str(outside)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        tar.addfile(member, io.BytesIO())
+    assert b"is no file of a volume" in run("unpack", volume, packed.getvalue(), code=1)
+    assert not outside.exists()
+    assert list(volume.iterdir()) == []
 
 
 def test_a_part_that_was_cut_is_an_error(tmp_path: Path) -> None:

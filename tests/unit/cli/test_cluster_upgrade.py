@@ -25,6 +25,12 @@ def test_images_are_compared_by_digest_wherever_they_are() -> None:
     assert changed_images(running, found) == {"jazz": ("sha256:" + "a" * 64, "sha256:" + "b" * 64)}
 
 
+def test_what_a_half_made_cluster_lacks_is_new() -> None:
+    found = settings.parse({"namespace": "reside", "images": {name: image(name, "a") for name in NAMES}}, "test")
+    running = {name: image(name, "a") for name in NAMES if name != "alpha"}
+    assert changed_images(running, found) == {"alpha": ("", "sha256:" + "a" * 64)}
+
+
 def test_each_image_is_shown_with_its_effect_and_each_object_with_its_changes() -> None:
     plan = Upgrade({"jazz": ("sha256:" + "a" * 64, "sha256:" + "b" * 64)}, {"StatefulSet/jazz": ["spec.x: 1 → 2"]})
     assert list(upgrading.lines(plan)) == [

@@ -139,6 +139,19 @@ async def test_a_file_that_exists_is_not_replaced(volume: list[str], tmp_path: P
     assert (tmp_path / "b").read_text() == "another backup"
 
 
+async def test_a_file_that_appears_during_the_backup_is_not_replaced(volume: list[str], tmp_path: Path) -> None:
+    volume += ["a", "a"]
+
+    def report(_step: str, event: str) -> None:
+        if event == "done":
+            (tmp_path / "b").write_text("another backup")
+
+    with pytest.raises(InvalidInput, match="was created meanwhile: name a new file"):
+        await saving.back_up(TARGET, tmp_path / "b", PASSPHRASE, report)
+    assert (tmp_path / "b").read_text() == "another backup"
+    assert names(tmp_path) == ["b"]
+
+
 async def test_a_failure_leaves_no_file(volume: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     volume += ["a", "a"]
     monkeypatch.setitem(CONTENT, "snapshot", CONTENT["snapshot"][:-1])
