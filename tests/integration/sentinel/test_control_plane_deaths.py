@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 _LONG_PAUSE_S, _SHORT_S = 40.0, 20.0
 """An attempt during an outage takes 20 s itself, so the long pause comes after minutes."""
 _FEWEST = 24
-"""Points at least: the operations have four requests together, with two sides and three victims."""
+"""Points at least: the operations have at least four requests together, with two sides and three victims."""
 
 
 @pytest.fixture(scope="module")
