@@ -61,10 +61,19 @@ class Dependencies:
         _uv([*arguments, *target, "--link-mode", "copy", "--requirements", str(listing)], self._checkout)
         listing.unlink()
         shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that refer to this machine's interpreter
-        for group in (folder / "pulumi_kubernetes").iterdir():
-            if group.is_dir() and group.name not in _API_GROUPS:
-                shutil.rmtree(group)
+        leave_out_unused_kinds(folder / "pulumi_kubernetes")
         compile_all(folder, f"/opt/reside/.venv/lib/python{PYTHON}/site-packages")
+
+
+def leave_out_unused_kinds(package: Path) -> None:
+    """Remove the modules of kinds that the bootstrap does not declare. Pulumi looks for groups, but not into them."""
+    for group in package.iterdir():
+        if group.is_dir() and group.name not in _API_GROUPS:
+            for inner in group.iterdir():
+                if inner.is_dir():
+                    shutil.rmtree(inner)
+                elif inner.name != "__init__.py":
+                    inner.unlink()
 
 
 def compiles() -> bool:
