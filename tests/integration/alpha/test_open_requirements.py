@@ -70,8 +70,10 @@ async def serving(cluster: AlphaCluster, name: str) -> int:
 async def test_a_multiple_requirement_follows_its_providers_after_an_approval(
     cluster: AlphaCluster, admin: Client
 ) -> None:
-    for image in ("worker", "all", "worker"):
+    for image in ("worker", "all"):
         await admin.load(f"examples/{image}:v1")
+    await eventually("the first worker", partial(serving, cluster, "all"), lambda count: count == 1)
+    await admin.load("examples/worker:v1")
     request = await next_request(cluster, admin, "all", 1)
     assert chosen(request) == ["worker", "worker-1"]
     assert await serving(cluster, "all") == 1, "granted without an approval"
