@@ -34,7 +34,7 @@ from reside.model.alpha_contract import (
     SCALE_REPLICA,
 )
 from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT
-from reside.model.kinds import KINDS
+from reside.model.kinds import PERMITTED
 from reside.model.manifest import ContractManifest, ContractMethod, ContractPermission, DisplayText
 from reside.model.sentinel_data import CONFIRM, MANAGE_STATE, READ_LOGS, REASSIGN
 
@@ -88,7 +88,7 @@ CONTRACT: Final = ContractManifest(
 def _sentinel() -> ContractManifest:
     permissions = {
         name: ContractPermission(display_info=_text(f"{verb} {kind.permission}s"))
-        for kind in KINDS
+        for kind in PERMITTED
         for verb, name in (("Read", kind.read), ("Declare", kind.manage))
     }
     permissions[CONFIRM] = ContractPermission(display_info=_text("Confirm deletions"))

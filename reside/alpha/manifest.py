@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_IDENTITY, ALPHA_NAME, SENTINEL_CONTRACT, SENTINEL_NAME
-from reside.model.kinds import KINDS
+from reside.model.kinds import PERMITTED
 from reside.model.manifest import Implementation, ManifestRequirement, ReplicaInfo, ReplicaManifest, RequiredPermission
 from reside.model.permissions import Grant, PermissionRef
 
@@ -19,7 +19,7 @@ MANIFEST: Final = ReplicaManifest(
     implementations={ALPHA_NAME: Implementation(identity=ALPHA_CONTRACT)},
     requirements={
         SENTINEL_NAME: ManifestRequirement(
-            identity=SENTINEL_CONTRACT, permissions=tuple(RequiredPermission(name=kind.manage) for kind in KINDS)
+            identity=SENTINEL_CONTRACT, permissions=tuple(RequiredPermission(name=kind.manage) for kind in PERMITTED)
         )
     },
 )

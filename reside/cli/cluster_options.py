@@ -76,6 +76,7 @@ class ClusterOptions:
     ingress_annotation: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE: an annotation of the cluster's Ingresses.")
     ] = None
+    gateway: Annotated[str | None, typer.Option(help=described("gateway"))] = None
     image_repository: Annotated[
         str | None, typer.Option(help=described("image_repository"), envvar="RESIDE_IMAGE_REPOSITORY")
     ] = None

@@ -43,6 +43,8 @@ def _traefik(layout: Layout, find: Find) -> Component:
         "providers.kubernetesingress": "true",
         "providers.kubernetesingress.ingressclass": INGRESS_CLASS,
         "providers.kubernetesingress.ingressendpoint.ip": layout.node_address,
+        "providers.kubernetesgateway": "true",
+        "providers.kubernetesgateway.statusaddress.ip": layout.node_address,
     }
     return Component(
         TRAEFIK,

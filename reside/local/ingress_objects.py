@@ -17,6 +17,8 @@ from reside.local.toolchain import RESOURCE_FILES
 READY_SECONDS = 120.0
 _RBAC = "rbac.authorization.k8s.io"
 _ISSUER = f"/apis/cert-manager.io/v1/clusterissuers/{CLUSTER_ISSUER}"
+_GATEWAY = "gateway.networking.k8s.io"
+_ROUTES = ("httproutes", "grpcroutes")
 _READ = ["get", "list", "watch"]
 
 
@@ -33,8 +35,9 @@ def install(layout: Layout, find: Find) -> None:
             client.apply(desired)
         if not wait_until(lambda: all(_is_served(client, name) for name in RESOURCE_FILES), READY_SECONDS):
             raise IssuerNotReadyError(
-                f"The API server did not serve cert-manager's resources in {READY_SECONDS:.0f} s."
+                f"The API server did not serve the resources of an ingress in {READY_SECONDS:.0f} s."
             )
+        client.apply(gateway_class())
 
 
 def install_issuer(layout: Layout) -> None:
@@ -77,6 +80,15 @@ def objects(layout: Layout) -> list[ApiObject]:
         *_role(TRAEFIK, _traefik_rules()),
         *_role(CERT_MANAGER, _cert_manager_rules()),
     ]
+
+
+def gateway_class() -> ApiObject:
+    """Return the GatewayClass whose Gateways Traefik serves."""
+    spec = {"controllerName": "traefik.io/gateway-controller"}
+    return ApiObject(
+        f"/apis/{_GATEWAY}/v1/gatewayclasses/{INGRESS_CLASS}",
+        _object(f"{_GATEWAY}/v1", "GatewayClass", INGRESS_CLASS, spec=spec),
+    )
 
 
 def webhooks(layout: Layout) -> list[ApiObject]:
@@ -163,6 +175,8 @@ def _traefik_rules() -> list[dict[str, Any]]:
         _rule("discovery.k8s.io", ["endpointslices"], _READ),
         _rule("networking.k8s.io", ["ingresses", "ingressclasses"], _READ),
         _rule("networking.k8s.io", ["ingresses/status"], ["update"]),
+        _rule(_GATEWAY, ["gatewayclasses", "gateways", *_ROUTES, "referencegrants", "backendtlspolicies"], _READ),
+        _rule(_GATEWAY, [f"{each}/status" for each in ("gatewayclasses", "gateways", *_ROUTES)], ["update"]),
     ]
 
 

@@ -36,8 +36,14 @@ RESOURCE_FILES = (
     "cert-manager.io_certificates.yaml",
     "cert-manager.io_clusterissuers.yaml",
     "cert-manager.io_issuers.yaml",
+    "gateway.networking.k8s.io_backendtlspolicies.yaml",
+    "gateway.networking.k8s.io_gatewayclasses.yaml",
+    "gateway.networking.k8s.io_gateways.yaml",
+    "gateway.networking.k8s.io_grpcroutes.yaml",
+    "gateway.networking.k8s.io_httproutes.yaml",
+    "gateway.networking.k8s.io_referencegrants.yaml",
 )
-"""Files with cert-manager's resource definitions: API group and plural of each."""
+"""Files with the resource definitions of cert-manager and of the Gateway API: API group and plural of each."""
 
 OPTIONAL_TOOLS = ("traefik", "cert-manager", *RESOURCE_FILES)
 """What `up --ingress` needs."""

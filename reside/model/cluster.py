@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_LABEL: Final = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
+Gateway = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}/{_LABEL}(/{_LABEL})?$")]
 _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 
 
@@ -75,6 +77,9 @@ class ClusterSettings(BaseModel):
     """IngressClass of the cluster's Ingresses; the default one of the Kubernetes cluster if not given."""
     ingress_annotations: dict[str, str] = Field(default_factory=dict)
     """Annotations of the cluster's Ingresses, for the ingress controller."""
+    gateway: Gateway | None = None
+    """Gateway that serves the domain by HTTPRoutes, `NAMESPACE/NAME` or `NAMESPACE/NAME/LISTENER`; Ingresses do if not
+    given."""
     state_backend: StateBackend | None = None
     """Object store for the Sentinel's states, such as `s3://BUCKET/PREFIX?region=REGION`; its volume if not given.
 
@@ -126,7 +131,23 @@ class ClusterSettings(BaseModel):
         return annotations
 
     @model_validator(mode="after")
+    def _gateway_replaces_ingresses(self) -> ClusterSettings:
+        others = {
+            "cluster issuer": self.cluster_issuer,
+            "ingress class": self.ingress_class,
+            "ingress annotations": self.ingress_annotations,
+        }
+        if self.gateway and (given := [name for name, value in others.items() if value]):
+            raise ValueError(
+                f"{' and '.join(given)} can't be combined with a gateway, which has its own certificate: omit "
+                f"{'it' if len(given) == 1 else 'them'}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _domain_needs_issuer(self) -> ClusterSettings:
+        if self.gateway:
+            return self
         if bool(self.domain) != bool(self.cluster_issuer):
             raise ValueError(
                 "a domain needs a cluster issuer for its certificates, and an issuer needs a domain: set both"

@@ -60,8 +60,9 @@ REGISTRY_SECRET_KEY: Final = ".dockerconfigjson"
 SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"
 SENTINEL_EVENTS_ROLE: Final = "kubernetes-sentinel-events"
 SENTINEL_LOGS_ROLE: Final = "kubernetes-sentinel-logs"
-SENTINEL_ROLES: Final = (SENTINEL_NAME, SENTINEL_EVENTS_ROLE, SENTINEL_LOGS_ROLE)
-"""Names of all Roles of the Sentinel. It can't create one whose rights it does not have."""
+SENTINEL_ROUTES_ROLE: Final = "kubernetes-sentinel-routes"
+SENTINEL_ROLES: Final = (SENTINEL_NAME, SENTINEL_EVENTS_ROLE, SENTINEL_LOGS_ROLE, SENTINEL_ROUTES_ROLE)
+"""Names of all Roles that the Sentinel may have. It can't create one whose rights it does not have."""
 SENTINEL_VOLUME_CLAIM: Final = "kubernetes-sentinel"
 
 DOMAIN_CERTIFICATE: Final = "jazz-tls"

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind: its API version, its REST plural, its collection in the Sentinel's contract and its permission stem."""
+    """One kind: its API version, its REST plural, its collection in the Sentinel's contract and its permission stem.
+
+    Attributes:
+        optional: whether a Kubernetes cluster may lack its definition, or the Sentinel the right to manage it.
+    """
 
     kind: str
     api_version: str
     plural: str
     collection: str
     permission: str
+    optional: bool = False
 
     @property
     def manage(self) -> str:
@@ -39,7 +44,11 @@ KINDS: tuple[Kind, ...] = (
     Kind("ServiceAccount", "v1", "serviceaccounts", "serviceAccounts", "service-account"),
     Kind("Role", "rbac.authorization.k8s.io/v1", "roles", "roles", "role"),
     Kind("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings", "roleBindings", "role-binding"),
+    # Who may declare an Ingress may declare what takes its place
+    Kind("HTTPRoute", "gateway.networking.k8s.io/v1", "httproutes", "httpRoutes", "ingress", optional=True),
 )
+PERMITTED: tuple[Kind, ...] = tuple(kind for kind in KINDS if not kind.optional)
+"""The kinds that have permissions of their own."""
 POD = Kind("Pod", "v1", "pods", "pods", "pod")
 """Pods are watched, but no stack contains one."""
 EVENT = Kind("Event", "v1", "events", "events", "event")

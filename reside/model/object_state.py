@@ -34,7 +34,7 @@ CURRENT: Final = ObjectState("current")
 
 
 def object_state(live: Mapping[str, Any], trouble: str | None = None) -> ObjectState:
-    """Return the state of a live object of one of the twelve kinds.
+    """Return the state of a live object of one of the thirteen kinds.
 
     Args:
         live: the object, as the Kubernetes API serves it.
@@ -131,8 +131,19 @@ def _service(spec: Mapping[str, Any], status: Mapping[str, Any]) -> ObjectState:
     return CURRENT if (status.get("loadBalancer") or {}).get("ingress") else _waits("it has no address yet")
 
 
+def _route(_: Mapping[str, Any], status: Mapping[str, Any]) -> ObjectState:
+    parents = status.get("parents") or ()
+    for parent in parents:
+        for name in ("Accepted", "ResolvedRefs"):
+            condition = _condition(parent, name)
+            if condition.get("status") == "False":
+                return ObjectState("failed", _said(condition) or f"{name} is false")
+    return CURRENT if parents else _waits("no gateway has accepted it yet")
+
+
 _RULES: Final[dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], ObjectState]]] = {
     "Deployment": _deployment,
+    "HTTPRoute": _route,
     "StatefulSet": _stateful_set,
     "Job": _job,
     "PersistentVolumeClaim": _claim,

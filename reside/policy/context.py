@@ -19,6 +19,7 @@ PLATFORM_NAMES: Final = frozenset(
         "kubernetes-sentinel-engine",
         "kubernetes-sentinel-events",
         "kubernetes-sentinel-logs",
+        "kubernetes-sentinel-routes",
         "kubernetes-sentinel-store",
         "platform",
         "reside-cluster",

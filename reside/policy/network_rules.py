@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from reside.policy.route_rules import own_routes
 from reside.policy.shapes import mapping, mappings
 
 if TYPE_CHECKING:
@@ -35,11 +36,15 @@ def internal_services(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def own_paths(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Let an Ingress serve only paths below `/replicas/<stack>/`, by Services and certificates of its own stack.
+    """Let an Ingress or HTTPRoute serve only paths below `/replicas/<stack>/`, by what its own stack has.
 
     The platform's own Ingress serves Jazz at `/`. All Ingresses may use its certificate, which is that of the domain.
     """
-    if context.stack is None or context.is_platform or manifest.get("kind") != "Ingress":
+    if context.stack is None or context.is_platform:
+        return
+    if manifest.get("kind") == "HTTPRoute":
+        yield from own_routes(manifest, context)
+    if manifest.get("kind") != "Ingress":
         return
     spec = mapping(manifest, "spec")
     if spec.get("defaultBackend") is not None:

@@ -59,6 +59,7 @@ ALLOWED_KINDS: Final = frozenset(
         "ConfigMap",
         "Service",
         "Ingress",
+        "HTTPRoute",
         "NetworkPolicy",
         "PersistentVolumeClaim",
         "ServiceAccount",
@@ -126,7 +127,7 @@ def object_name(manifest: Manifest) -> str:
 
 
 def kinds(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Allow only the twelve namespaced kinds that ReSide manages."""
+    """Allow only the thirteen namespaced kinds that ReSide manages."""
     kind = manifest.get("kind")
     if not isinstance(kind, str) or kind not in ALLOWED_KINDS:
         yield f"kind {kind} is not allowed: use one of {', '.join(sorted(ALLOWED_KINDS))}"

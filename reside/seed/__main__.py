@@ -46,7 +46,7 @@ def settings_of(environment: Mapping[str, str]) -> stack_settings.BootstrapSetti
     found = stack_settings.from_environment(environment)
     if found is None:
         raise stack_settings.missing(SETTINGS_VARIABLE)
-    names = external_names(environment)
+    names = external_names(environment, gateway=found.gateway is not None)
     return stack_settings.parse({**found.model_dump(by_alias=True, exclude_none=True), **names}, SETTINGS_VARIABLE)
 
 

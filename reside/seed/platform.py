@@ -34,10 +34,11 @@ from reside.model.constants import (
     SENTINEL_EVENTS_ROLE,
     SENTINEL_LOGS_ROLE,
     SENTINEL_NAME,
+    SENTINEL_ROUTES_ROLE,
     STACK_LABEL,
 )
 from reside.model.ingress import controller_peer, domain_ingress
-from reside.model.kinds import KINDS
+from reside.model.kinds import PERMITTED
 
 if TYPE_CHECKING:
     from reside.model.cluster import ClusterSettings
@@ -62,25 +63,32 @@ def storage(settings: BootstrapSettings) -> list[Document]:
     return [*_jazz(settings), *_etcd(settings)]
 
 
-def sentinel_access(namespace: str) -> list[Document]:
+def sentinel_access(namespace: str, *, routes: bool = False) -> list[Document]:
     """Return the Sentinel's permanent ServiceAccount, and its Roles with their RoleBindings.
 
     A right that an earlier release did not have is in a Role of its own: in a running cluster, the Sentinel reverts the
     change of a Role of its stack, and Kubernetes does not let it extend its own rights afterwards. The annotation keeps
     it from pruning a Role that it does not know yet.
+
+    Args:
+        namespace: the namespace of the cluster.
+        routes: whether the Sentinel manages HTTPRoutes. Who creates the Role must have this right, too, and many who
+            may do everything else in their namespace lack it.
     """
     later = [
         *_grant(SENTINEL_EVENTS_ROLE, namespace, event_rules(), SENTINEL_NAME),
         *_grant(SENTINEL_LOGS_ROLE, namespace, log_rules(), SENTINEL_NAME),
+        *(_grant(SENTINEL_ROUTES_ROLE, namespace, route_rules(), SENTINEL_NAME) if routes else ()),
     ]
     for each in later:
         each["metadata"]["annotations"] = {KEEP_ANNOTATION: "true"}
     return [*_access(SENTINEL_NAME, namespace, sentinel_rules()), *later]
 
 
-def seed_access(namespace: str) -> list[Document]:
+def seed_access(namespace: str, *, routes: bool = False) -> list[Document]:
     """Return the seed's ServiceAccount, Role and RoleBinding: the Sentinel's rights while the seed's Job exists."""
-    return _access(SEED_NAME, namespace, [*sentinel_rules(), *event_rules(), *log_rules()])
+    rules = [*sentinel_rules(), *event_rules(), *log_rules(), *(route_rules() if routes else ())]
+    return _access(SEED_NAME, namespace, rules)
 
 
 def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> Document:
@@ -122,7 +130,7 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Docu
     return [
         *storage(settings),
         sentinel_volume(settings),
-        *sentinel_access(settings.namespace),
+        *sentinel_access(settings.namespace, routes=settings.gateway is not None),
         *network_policies(settings),
         *ingresses(settings),
         referring_secret(ENGINE_SECRET, settings.namespace, {ENGINE_SECRET_KEY: engine_secret}),
@@ -163,7 +171,7 @@ def network_policies(settings: BootstrapSettings) -> list[Document]:
 
 
 def ingresses(settings: ClusterSettings) -> list[Document]:
-    """Return the Ingress of Jazz, which serves the WebSocket at the domain's path `/` and nothing else; or none."""
+    """Return the Ingress or HTTPRoute of Jazz: the WebSocket at the domain's path `/` and nothing else; or none."""
     if not settings.domain:
         return []
     backend = {"service": {"name": JAZZ_NAME, "port": {"number": JAZZ_PORT}}}
@@ -195,7 +203,7 @@ def sentinel_volume(settings: BootstrapSettings) -> Document:
 def sentinel_rules() -> list[Document]:
     """Return the Sentinel's RBAC rules: manage exactly the kinds that a stack may contain, and read pods and events."""
     groups: dict[str, list[str]] = {}
-    for kind in KINDS:
+    for kind in PERMITTED:
         group = kind.api_version.rpartition("/")[0]
         groups.setdefault(group, []).append(kind.plural)
     rules: list[Document] = [
@@ -213,6 +221,11 @@ def event_rules() -> list[Document]:
 def log_rules() -> list[Document]:
     """Return the RBAC rules to read the logs of pods, for operators who may."""
     return [{"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]}]
+
+
+def route_rules() -> list[Document]:
+    """Return the RBAC rules to manage HTTPRoutes."""
+    return [{"apiGroups": ["gateway.networking.k8s.io"], "resources": ["httproutes"], "verbs": _VERBS}]
 
 
 def _access(name: str, namespace: str, rules: list[Document]) -> list[Document]:

@@ -103,6 +103,7 @@ def missing_rights(required: Iterable[dict[str, Any]], granted: Iterable[Resourc
 def required(settings: BootstrapSettings) -> list[dict[str, Any]]:
     """Return the RBAC rules of what a bootstrap does in the namespace: it gives them to the Sentinel."""
     rules = [*platform.sentinel_rules(), *platform.event_rules(), *platform.log_rules()]
+    rules += platform.route_rules() if settings.gateway else []
     if settings.access == "port-forward":
         rules.append({"apiGroups": [""], "resources": ["pods/portforward"], "verbs": ["create"]})
     return rules
@@ -165,7 +166,7 @@ async def check_ingress(client: lightkube.AsyncClient, settings: BootstrapSettin
     Raises:
         InvalidInput: the IngressClass does not exist, or there is no default one.
     """
-    if not settings.domain or _INGRESS_ANNOTATION in settings.ingress_annotations:
+    if not settings.domain or settings.gateway or _INGRESS_ANNOTATION in settings.ingress_annotations:
         return
     classes = await _readable(client, IngressClass)
     if classes is None:

@@ -12,8 +12,9 @@ from lightkube.resources.core_v1 import PersistentVolumeClaim
 from reside.access.client import is_missing
 from reside.model.applied import as_applied
 from reside.model.constants import ENGINE_SECRET, ETCD_NAME, FIELD_MANAGER, JAZZ_NAME
+from reside.model.kinds import BY_KIND
 from reside.seed import platform
-from reside.seed.backups.objects import resource_class
+from reside.seed.teardown import resource_class
 from reside.sentinel.objects.differences import changes
 from reside.sentinel.objects.managed_fields import shown
 
@@ -94,7 +95,7 @@ async def changed_objects(client: lightkube.AsyncClient, settings: BootstrapSett
         key = f"{document['kind']}/{document['metadata']['name']}"
         if key == f"Secret/{ENGINE_SECRET}":  # its value stays
             continue
-        body = resource_class(document["kind"]).from_dict(as_applied(document, settings.namespace))
+        body = resource_class(BY_KIND[document["kind"]]).from_dict(as_applied(document, settings.namespace))
         after = await client.apply(body, field_manager=FIELD_MANAGER, force=True, dry_run=True)
         before = await _live(client, type(body), document["metadata"]["name"])
         if before is None:

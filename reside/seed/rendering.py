@@ -42,13 +42,15 @@ def placeholder_value(environment: Mapping[str, str], variable: str) -> str | No
     return None if value in ("", placeholder(variable)) else value
 
 
-def external_names(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return domain and issuer from the Job's environment, as members of the settings.
+def external_names(environment: Mapping[str, str], *, gateway: bool = False) -> dict[str, str]:
+    """Return domain and issuer from the Job's environment, as members of the settings; a gateway needs no issuer.
 
     Raises:
         InvalidInput: only one of them is set.
     """
     domain, issuer = placeholder_value(environment, DOMAIN_VARIABLE), placeholder_value(environment, ISSUER_VARIABLE)
+    if gateway:
+        return {"domain": domain} if domain else {}
     if bool(domain) != bool(issuer):
         missing = ISSUER_VARIABLE if domain else DOMAIN_VARIABLE
         raise InvalidInput(f"{missing} is not set: a domain needs a cluster issuer, and an issuer needs a domain")
@@ -58,7 +60,7 @@ def external_names(environment: Mapping[str, str]) -> dict[str, str]:
 def seed_objects(settings: BootstrapSettings) -> list[dict[str, Any]]:
     """Return the seed's objects; the settings' domain and issuer replace the placeholders if they are set."""
     record = outcome.config_map(settings.namespace, outcome.pending())
-    return [record, *platform.seed_access(settings.namespace), _job(settings)]
+    return [record, *platform.seed_access(settings.namespace, routes=settings.gateway is not None), _job(settings)]
 
 
 def render(settings: BootstrapSettings) -> str:
@@ -84,13 +86,14 @@ def _job(settings: BootstrapSettings) -> dict[str, Any]:
             "cluster_issuer": None,
         }
     )
+    issuer = settings.cluster_issuer or placeholder(ISSUER_VARIABLE)
     container: dict[str, Any] = {
         "name": SEED_NAME,
         "image": settings.located(settings.images.seed),
         "env": [
             {"name": SETTINGS_VARIABLE, "value": in_cluster.to_json()},
             {"name": DOMAIN_VARIABLE, "value": settings.domain or placeholder(DOMAIN_VARIABLE)},
-            {"name": ISSUER_VARIABLE, "value": settings.cluster_issuer or placeholder(ISSUER_VARIABLE)},
+            *([] if settings.gateway else [{"name": ISSUER_VARIABLE, "value": issuer}]),
         ],
         "resources": {"requests": {"cpu": "200m", "memory": "512Mi"}},
     }

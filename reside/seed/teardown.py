@@ -8,9 +8,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+import httpx2  # lightkube does not wrap its errors
 from lightkube import operators as lightkube_operators
 from lightkube.codecs import resource_registry
 from lightkube.core.exceptions import ApiError
+from lightkube.generic_resource import create_namespaced_resource
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import ConfigMap, Pod
 from lightkube.types import CascadeType
@@ -57,8 +59,8 @@ async def tear_down(client: lightkube.AsyncClient, namespace: str, stop_first: s
     await until(stopped, f"the end of {stop_first}", deadline)
     certificates = await leftovers.certificates(client)
     await leftovers.delete_writers(client)
-    for kind in sorted(KINDS, key=lambda k: k.kind == _LAST):
-        await _delete_all(client, _resource(kind), _MANAGED)
+    for kind in sorted(await served_kinds(client), key=lambda k: k.kind == _LAST):
+        await _delete_all(client, resource_class(kind), _MANAGED)
 
     async def deleted() -> None:
         remaining = await managed(client)
@@ -77,8 +79,8 @@ async def managed(client: lightkube.AsyncClient) -> list[str]:
     """Return `Kind/name` of all objects that ReSide manages."""
     return [
         f"{kind.kind}/{found.metadata.name}"
-        for kind in KINDS
-        async for found in client.list(_resource(kind), labels=_MANAGED)
+        for kind in await served_kinds(client)
+        async for found in client.list(resource_class(kind), labels=_MANAGED)
     ]
 
 
@@ -96,7 +98,28 @@ async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:
             raise
 
 
-def _resource(kind: Kind) -> Any:
+async def served_kinds(client: lightkube.AsyncClient) -> list[Kind]:
+    """Return the kinds that Kubernetes serves, and that we may read if they are optional."""
+    return [kind for kind in KINDS if not kind.optional or await _is_served(client, kind)]
+
+
+async def _is_served(client: lightkube.AsyncClient, kind: Kind) -> bool:
+    """Return whether Kubernetes has objects of an optional kind, and we may read them."""
+    try:
+        async for _ in client.list(resource_class(kind), labels=_MANAGED):
+            return True
+    except httpx2.HTTPStatusError as error:  # ApiError is one; an API that is not served at all responds without it
+        if error.response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN):
+            return False
+        raise
+    return True
+
+
+def resource_class(kind: Kind) -> Any:
+    """Return lightkube's class of a kind."""
+    if kind.optional:
+        group, _, version = kind.api_version.partition("/")
+        return create_namespaced_resource(group, version, kind.kind, kind.plural)
     return resource_registry.load(kind.api_version, kind.kind)
 
 

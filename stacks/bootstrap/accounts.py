@@ -21,7 +21,10 @@ class Accounts(pulumi.ComponentResource):
     def __init__(self, settings: BootstrapSettings, cluster: Cluster, after: Storage) -> None:
         super().__init__("reside:bootstrap:Accounts", "accounts")
         dependencies: list[pulumi.Resource] = [after.ready]
-        for definition in [platform.sentinel_volume(settings), *platform.sentinel_access(settings.namespace)]:
+        for definition in [
+            platform.sentinel_volume(settings),
+            *platform.sentinel_access(settings.namespace, routes=settings.gateway is not None),
+        ]:
             dependencies.append(cluster.object(definition, self, dependencies))
         self.identities = Identities(
             "identities", settings, pulumi.ResourceOptions(parent=self, depends_on=dependencies)

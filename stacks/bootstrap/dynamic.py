@@ -140,6 +140,7 @@ class LoadedProvider(StepProvider):
         "ingress_namespace",
         "ingress_class",
         "ingress_annotations",
+        "gateway",
     )
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
@@ -163,6 +164,7 @@ class HandedOverProvider(StepProvider):
         "ingress_namespace",
         "ingress_class",
         "ingress_annotations",
+        "gateway",
         "image_repository",
         "registry_credentials",
     )

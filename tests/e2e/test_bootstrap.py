@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from base64 import b64decode
@@ -16,6 +17,7 @@ from e2e.outside import outside
 from e2e.private_images import private_images, refusal
 from support.api_only import api_only
 from support.eventually import eventually_sync
+from support.gateway import GATEWAY, create_gateway
 from support.platform import REGISTRY
 
 from reside.cli.cluster import DEFAULT_ACCOUNT
@@ -34,6 +36,8 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 DOMAIN = "seeded.example.test"
+GATED = "gated.example.test"
+"""A domain that a gateway serves."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,7 @@ def remote(kubernetes: Platform, tmp_path_factory: pytest.TempPathFactory) -> It
         api_only(cluster.info.api_url, folder) as inside,
     ):
         _check_isolation(cluster, inside, images.host)
+        create_gateway(cluster.info, GATED)
         yield Remote(cluster, images, inside)
 
 
@@ -191,7 +196,8 @@ def test_the_kubelet_needs_the_authority_and_the_password_of_a_registry(kubernet
 def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(remote: Remote) -> None:
     cluster = remote.cluster
     named = ["--namespace", cluster.namespace, "--kubeconfig", str(cluster.kubeconfig)]
-    bootstrap = remote.reside("cluster", "bootstrap", cluster.namespace, *named, *remote.images.options)
+    options = [*named, "--domain", GATED, "--gateway", GATEWAY, *remote.images.options]
+    bootstrap = remote.reside("cluster", "bootstrap", cluster.namespace, *options)
     for phase in PHASES:
         kill_at(cluster, bootstrap, phase)
     cluster.run(*bootstrap, seconds=600)
@@ -220,6 +226,26 @@ def test_commands_use_the_api_server_alone(remote: Remote) -> None:
         "the logs of Alpha",
         lambda: cluster.run(*remote.reside("replica", "logs", "alpha"), check=False),
         _has_succeeded,
+        within=120,
+    )
+
+
+def test_a_gateway_serves_the_domain_with_its_own_certificate(remote: Remote) -> None:
+    cluster = remote.cluster
+    routes = cluster.kubectl("get", "httproutes,ingresses", "--output=name").split()
+    assert routes == [f"httproute.gateway.networking.k8s.io/{name}" for name in ("alpha", "jazz")]
+    far = outside(cluster, GATED)
+    eventually_sync(
+        "Alpha's account by the gateway",
+        lambda: far.reside("cluster", "add", "far", GATED, "--account", "guest"),
+        _has_succeeded,
+        within=120,
+    )
+    eventually_sync("an answer by the gateway", lambda: far.reside("replica", "list"), _is_refused, within=120)
+    eventually_sync(
+        "the state of the route",
+        lambda: cluster.run(*remote.reside("replica", "describe", "alpha")).stdout,
+        lambda shown: re.search(r"^HTTPRoute/alpha +current", shown, re.MULTILINE),
         within=120,
     )
 

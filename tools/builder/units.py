@@ -19,6 +19,15 @@ CERT_MANAGER_RESOURCES = (
     "cert-manager.io_issuers.yaml",
 )
 """Files with cert-manager's resource definitions, which `reside local up --ingress` installs."""
+GATEWAY_RESOURCES = (
+    "gateway.networking.k8s.io_backendtlspolicies.yaml",
+    "gateway.networking.k8s.io_gatewayclasses.yaml",
+    "gateway.networking.k8s.io_gateways.yaml",
+    "gateway.networking.k8s.io_grpcroutes.yaml",
+    "gateway.networking.k8s.io_httproutes.yaml",
+    "gateway.networking.k8s.io_referencegrants.yaml",
+)
+"""Files with the resource definitions of the Gateway API, which the same command installs."""
 _KUBERNETES_LDFLAGS = " ".join(
     [
         "-s -w",
@@ -98,6 +107,7 @@ def _all(names: list[str], check: Callable[[str], VersionCheck]) -> dict[str, Ve
 _KUBERNETES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"]
 _SDK = "github.com/pulumi/pulumi/sdk/v3"
 _TRAEFIK = "github.com/traefik/traefik/v3"
+_GATEWAY_API = "sigs.k8s.io/gateway-api"
 _CERT_MANAGER = "github.com/cert-manager/cert-manager"
 # Without its version, the engine refuses plugins and SDKs.
 _PULUMI_LDFLAGS = f"-s -w -X {_SDK}/go/common/version.Version={PULUMI_VERSION}"
@@ -188,7 +198,8 @@ UNITS = (
         "cert-manager",
         {"cert-manager": "."},
         f"-s -w -X {_CERT_MANAGER}/pkg/util.AppVersion={CERT_MANAGER_VERSION}",
-        copies={name: (_CERT_MANAGER, f"deploy/crds/{name}") for name in CERT_MANAGER_RESOURCES},
+        copies={name: (_CERT_MANAGER, f"deploy/crds/{name}") for name in CERT_MANAGER_RESOURCES}
+        | {name: (_GATEWAY_API, f"config/crd/standard/{name}") for name in GATEWAY_RESOURCES},
         optional=True,
         cost=210,
         compiled=1660,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lightkube.codecs import resource_registry
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Pod, Secret
@@ -26,7 +25,8 @@ from reside.model.constants import (
     SENTINEL_VOLUME_CLAIM,
     STORE_SECRET,
 )
-from reside.model.kinds import BY_KIND, KINDS
+from reside.model.kinds import BY_KIND
+from reside.seed.teardown import resource_class, served_kinds
 
 if TYPE_CHECKING:
     import lightkube
@@ -73,7 +73,7 @@ def of_kinds(objects: list[Document], *kinds: str) -> list[Document]:
 
 async def apply(client: lightkube.AsyncClient, document: Document) -> None:
     """Create an object, or make it as the document says, as who wrote it first."""
-    body = resource_class(document["kind"]).from_dict(document)
+    body = resource_class(BY_KIND[document["kind"]]).from_dict(document)
     is_operators = document["kind"] == "Secret" and document["metadata"]["name"] in _OF_OPERATORS
     await client.apply(body, field_manager=OPERATOR_MANAGER if is_operators else FIELD_MANAGER, force=True)
 
@@ -81,21 +81,18 @@ async def apply(client: lightkube.AsyncClient, document: Document) -> None:
 async def present(client: lightkube.AsyncClient) -> list[str]:
     """Return `Kind/name` of all objects that a cluster can have, without those that each namespace has."""
     found = [
-        f"{kind.kind}/{each.metadata.name}" for kind in KINDS async for each in client.list(resource_class(kind.kind))
+        f"{kind.kind}/{each.metadata.name}"
+        for kind in await served_kinds(client)
+        async for each in client.list(resource_class(kind))
     ]
     pods: Any = Pod
     found += [f"Pod/{each.metadata.name}" async for each in client.list(pods)]
     return [key for key in found if key not in _OF_EACH_NAMESPACE]
 
 
-def resource_class(kind: str) -> Any:
-    """Return lightkube's class of a kind."""
-    return resource_registry.load(BY_KIND[kind].api_version, kind)
-
-
 async def _read(client: lightkube.AsyncClient, kind: str, name: str) -> Any:
     try:
-        return await client.get(resource_class(kind), name)
+        return await client.get(resource_class(BY_KIND[kind]), name)
     except ApiError as error:
         if is_missing(error):
             return None

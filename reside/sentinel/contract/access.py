@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reside.jazz import AccountId
 from reside.model.constants import MADE_AT_TOLERANCE_MS, SENTINEL_CONTRACT
-from reside.model.kinds import KINDS
+from reside.model.kinds import KINDS, PERMITTED
 from reside.model.sentinel_data import CONFIRM, OPERATOR_PERMISSIONS
 from reside.sentinel.contract.data import open_data
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reside.sentinel.contract.desired_stacks import Rights
 
 _MANAGE: Final = frozenset(kind.manage for kind in KINDS)
-HANDLED: Final = (*(name for kind in KINDS for name in (kind.read, kind.manage)), *OPERATOR_PERMISSIONS)
+HANDLED: Final = (*(name for kind in PERMITTED for name in (kind.read, kind.manage)), *OPERATOR_PERMISSIONS)
 
 
 def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -> frozenset[str]:

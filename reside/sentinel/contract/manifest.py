@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reside.model.constants import SENTINEL_CONTRACT
-from reside.model.kinds import KINDS
+from reside.model.kinds import PERMITTED
 from reside.model.manifest import ContractManifest, ContractPermission, DisplayText
 from reside.model.sentinel_data import CONFIRM, MANAGE_STATE, READ_LOGS, REASSIGN
 
@@ -36,7 +36,7 @@ CONTRACT: Final = ContractManifest(
             description="Applies declared Kubernetes objects and reports what is live.",
         )
     },
-    permissions={name: permission for kind in KINDS for name, permission in _pair(kind).items()}
+    permissions={name: permission for kind in PERMITTED for name, permission in _pair(kind).items()}
     | {
         CONFIRM: _permission("Confirm deletions", "Confirm that objects which are in no stack are deleted."),
         REASSIGN: _permission("Reassign stacks", "Give stacks, with their secret values, to another account."),

@@ -4,6 +4,8 @@ Bookmarks tell up to which version everything was shown, also of a kind whose ob
 from a recent version, and a kind is listed again only if the API server asks for it (410 Gone) or does not accept the
 version. A connection that was lost silently, on which neither an event nor a bookmark arrived for `QUIET_S`, is
 replaced. What ends a watch is an error, and is logged and counted, except 410 Gone. Each kind has a task of its own.
+
+An optional kind that Kubernetes does not serve, or that we may not read, has no objects until that changes.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ _log = structlog.get_logger(__name__)
 QUIET_S: Final = 90.0
 """Seconds without an event or a bookmark after which a watch is resumed on a new connection. Bookmarks arrive every
 minute."""
+LOOK_AGAIN_S: Final = 30.0
+"""Seconds between two looks for an optional kind that Kubernetes does not serve, or that we may not read."""
+_ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN})
 _BOOKMARK: Final = "BOOKMARK"
 WATCH_FAILURES = Counter("reside_sentinel_watch_failures_total", "Watches that ended by an error.", ["kind"])
 LAST_EVENT = Gauge(
@@ -85,6 +90,10 @@ async def follow(api: KubernetesApi, cache: Cache, kind: Kind) -> None:
             if status == HTTPStatus.UNAUTHORIZED:
                 raise
             position.failed(status)
+            if kind.optional and status in _ABSENT:
+                await cache.load(kind, ())
+                await asyncio.sleep(LOOK_AGAIN_S)
+                continue
             if asyncio.get_running_loop().time() - began > CONNECT_BACKOFF.longest:
                 retries.succeeded()  # the watch worked for a while before it failed
             pause = retries.failed()

@@ -10,8 +10,9 @@ from reside.access.client import connect
 from reside.access.target import Target
 from reside.model.applied import as_applied
 from reside.model.constants import FIELD_MANAGER
+from reside.model.kinds import BY_KIND
 from reside.seed import kubernetes, platform, release, settings
-from reside.seed.backups.objects import resource_class
+from reside.seed.teardown import resource_class
 
 if TYPE_CHECKING:
     from reside.local import ClusterInfo
@@ -34,7 +35,7 @@ async def test_only_what_differs_is_shown_and_the_storage_tells_its_settings(clu
     async with connect(target) as client:
         await kubernetes.ensure_namespace(client, target.namespace)
         for document in platform.platform_stack(before, ""):
-            body = resource_class(document["kind"]).from_dict(as_applied(document, target.namespace))
+            body = resource_class(BY_KIND[document["kind"]]).from_dict(as_applied(document, target.namespace))
             await client.apply(body, field_manager=FIELD_MANAGER, force=True)
         assert await release.storage_settings(client) == {"storage_size": "2Gi", "jazz_mode": "open"}
         assert (await release.storage_images(client))["jazz"] == before.images.jazz

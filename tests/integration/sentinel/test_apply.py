@@ -11,13 +11,16 @@ from integration.sentinel.setup import Setup
 from integration.sentinel.webhooks import silent_webhook
 from prometheus_client import REGISTRY
 from support.eventually import eventually
+from support.gateway import install_definitions
 from support.live_objects import live_objects
 from support.sentinel import config_map, get, kubectl, metadata, service, workload
 
 from reside.cli.pruning import HeldObjects, confirm_deletion, open_maps
 from reside.local import ClusterInfo
+from reside.model.cluster import ClusterSettings
 from reside.model.constants import SECRET_REFERENCES_ANNOTATION
 from reside.model.errors import NotAllowed
+from reside.model.ingress import domain_ingress
 from reside.model.kinds import BY_KIND
 from reside.seed import platform
 from reside.sentinel.guard.api import KubernetesApi
@@ -423,6 +426,9 @@ async def test_the_next_apply_keeps_yielded_fields_and_a_rollout_restart_and_tel
             assert "kubectl.kubernetes.io/restartedAt" in found["spec"]["template"]["metadata"]["annotations"]
 
 
+ROUTED = ClusterSettings(namespace="test", domain="web.test", gateway="edge/public")
+
+
 def claim(name: str, stack: str = "demo") -> dict[str, Any]:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata(name, stack), "spec": spec}
@@ -430,7 +436,8 @@ def claim(name: str, stack: str = "demo") -> dict[str, Any]:
 
 async def test_the_role_that_the_bootstrap_creates_is_sufficient(cluster: ClusterInfo, setup: Setup) -> None:
     """With the ServiceAccount of the platform alone, every kind is applied, restored, and deleted."""
-    for manifest in platform.sentinel_access(setup.namespace):
+    await asyncio.to_thread(install_definitions, cluster)
+    for manifest in platform.sentinel_access(setup.namespace, routes=True):
         await asyncio.to_thread(kubectl, cluster, "apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
     chosen = setup.settings.model_copy(update={"kubeconfig": await _kubeconfig(cluster, setup), "kube_context": "pod"})
     async with replace(setup, settings=chosen).running():
@@ -451,6 +458,9 @@ async def test_the_role_that_the_bootstrap_creates_is_sufficient(cluster: Cluste
             lambda found: found is not None and found["data"] == {"x": "1"},
         )
         await eventually("the event about it", lambda: asyncio.to_thread(repairs, cluster, setup.namespace))
+        reverted = await asyncio.to_thread(live_objects, cluster, setup.namespace, "Event")
+        kinds = {event["involvedObject"]["kind"] for event in reverted if event["reason"] == "Reverted"}
+        assert kinds == {"ConfigMap"}, "what the API server adds to an object is no drift"
         alpha.desired.delete("demo")
         await eventually("the end of the stack", lambda: "demo" not in alpha.reports)
 
@@ -491,6 +501,7 @@ def _one_of_each_other_kind() -> list[dict[str, Any]]:
         ("Role", {"rules": rules}),
         ("RoleBinding", {"roleRef": {"apiGroup": group, "kind": "Role", "name": "web"}, "subjects": subjects}),
         ("Ingress", {"spec": {"rules": [{"host": "web.test", "http": {"paths": [path]}}]}}),
+        ("HTTPRoute", {"spec": domain_ingress({}, ROUTED, path)["spec"]}),
         ("NetworkPolicy", {"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}),
         ("PersistentVolumeClaim", {"spec": claim}),
     ]

@@ -64,6 +64,26 @@ def test_an_ingress_has_the_class_and_the_annotations_of_the_cluster() -> None:
     assert ingress["metadata"]["annotations"] == {"example.org/timeout": "60"}
 
 
+def test_a_gateway_serves_the_replica_by_a_route_with_every_default_of_its_definition() -> None:
+    chosen = {"cluster_issuer": None, "gateway": "edge/public/https"}
+    objects = rendered(replica("unknown"), DOMAIN.model_copy(update=chosen))
+    assert "Ingress/greeter" not in objects
+    route = objects["HTTPRoute/greeter"]
+    group = "gateway.networking.k8s.io"
+    assert route["apiVersion"] == f"{group}/v1"
+    parent = {"group": group, "kind": "Gateway", "namespace": "edge", "name": "public", "sectionName": "https"}
+    assert route["spec"] == {
+        "parentRefs": [parent],
+        "hostnames": ["example.org"],
+        "rules": [
+            {
+                "matches": [{"path": {"type": "PathPrefix", "value": "/replicas/greeter/"}}],
+                "backendRefs": [{"group": "", "kind": "Service", "name": "greeter", "port": 80, "weight": 1}],
+            }
+        ],
+    }
+
+
 def test_every_object_is_labelled_and_in_the_namespace() -> None:
     objects = rendered(replica("unknown"), DOMAIN)
     assert len(objects) == 4

@@ -57,7 +57,7 @@ def test_the_policy_knows_the_names_of_the_platform() -> None:
     named = {constants.JAZZ_NAME, constants.ETCD_NAME, constants.ALPHA_NAME, constants.SENTINEL_NAME}
     named |= {constants.CLAIM_SECRET, constants.ENGINE_SECRET, constants.PLATFORM_STACK, constants.SEED_NAME}
     named |= {constants.SENTINEL_EVENTS_ROLE, constants.STORE_SECRET, constants.CLUSTER_RECORD}
-    named |= {constants.REGISTRY_SECRET, constants.SENTINEL_LOGS_ROLE}
+    named |= {constants.REGISTRY_SECRET, constants.SENTINEL_LOGS_ROLE, constants.SENTINEL_ROUTES_ROLE}
     assert named | {constants.TEARDOWN_MARKER.partition("/")[2], "kubernetes"} == PLATFORM_NAMES
     assert context.PLATFORM_STACK == constants.PLATFORM_STACK
 

@@ -38,6 +38,7 @@ FROZEN = {
     "REGISTRY_SECRET_KEY": ".dockerconfigjson",
     "SENTINEL_SERVICE_ACCOUNT": "kubernetes-sentinel",
     "SENTINEL_EVENTS_ROLE": "kubernetes-sentinel-events",
+    "SENTINEL_ROUTES_ROLE": "kubernetes-sentinel-routes",
     "SENTINEL_LOGS_ROLE": "kubernetes-sentinel-logs",
     "DOMAIN_CERTIFICATE": "jazz-tls",
     "SENTINEL_VOLUME_CLAIM": "kubernetes-sentinel",
@@ -172,5 +173,5 @@ def test_names_of_locks_are_frozen() -> None:
 
 
 def test_every_kind_of_the_model_has_its_permissions() -> None:
-    assert len(KINDS) == 12
+    assert len(KINDS) == 13
     assert {kind.manage for kind in KINDS} >= {"deployment:manage:all", "persistent-volume-claim:manage:all"}

@@ -1,4 +1,4 @@
-"""States of live objects of all twelve kinds, as a table."""
+"""States of live objects of all thirteen kinds, as a table."""
 
 from __future__ import annotations
 
@@ -57,6 +57,11 @@ def job(*, suspend: bool = False, **status: Any) -> dict[str, Any]:
 STARTED = {"startTime": "2026-01-01T00:00:00Z"}
 ROLLING = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}}
 QUOTA = 'pods "a-1" is forbidden: exceeded quota: q'
+
+
+def route(**found: tuple[str, str, str]) -> dict[str, Any]:
+    return obj("HTTPRoute", status={"parents": [{"conditions": conditions(**found)}]})
+
 
 TABLE: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "a Deployment that is rolled out": (deployment(2, 2, 2, 2), "current", None),
@@ -120,6 +125,18 @@ TABLE: dict[str, tuple[dict[str, Any], str, str | None]] = {
         stateful_set(2, 2, 0, updateStrategy={"type": "OnDelete"}),
         "current",
         None,
+    ),
+    "a route that no gateway has seen": (obj("HTTPRoute"), "in-progress", "no gateway has accepted it yet"),
+    "a route that is served": (route(Accepted=("True", "", ""), ResolvedRefs=("True", "", "")), "current", None),
+    "a route that its gateway refuses": (
+        route(Accepted=("False", "NotAllowedByListeners", "other namespaces")),
+        "failed",
+        "NotAllowedByListeners: other namespaces",
+    ),
+    "a route to a Service that does not exist": (
+        route(Accepted=("True", "", ""), ResolvedRefs=("False", "BackendNotFound", "no Service")),
+        "failed",
+        "BackendNotFound: no Service",
     ),
     "a Job that has not started": (job(), "in-progress", "it has not started"),
     "a Job without pods": (job(**STARTED), "in-progress", "it has no pods yet"),

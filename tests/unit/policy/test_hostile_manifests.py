@@ -60,6 +60,20 @@ def ingress(path: Any = "/replicas/mine/", backend: str = "web", kind: str = "Pr
     return manifest("Ingress", spec={"rules": [{"host": "example.org", "http": {"paths": [entry]}}], **spec})
 
 
+def route(
+    value: Any = "/replicas/mine/", backend: str = "web", kind: str = "PathPrefix", **more: Any
+) -> dict[str, Any]:
+    """Return an HTTPRoute; `more` are members of its only rule, or, with a capital letter, of its spec."""
+    rule = {
+        "matches": [{"path": {"type": kind, "value": value}}],
+        "backendRefs": [{"name": backend, "port": 80}],
+        **{name: found for name, found in more.items() if name[0].islower()},
+    }
+    spec = {name[0].lower() + name[1:]: found for name, found in more.items() if name[0].isupper()}
+    parents = [{"namespace": "edge", "name": "public"}]
+    return manifest("HTTPRoute", spec={"parentRefs": parents, "hostnames": ["example.org"], "rules": [rule], **spec})
+
+
 def claim(**spec: Any) -> dict[str, Any]:
     return manifest("PersistentVolumeClaim", spec=spec)
 
@@ -204,6 +218,30 @@ HOSTILE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "an expression as a path": ("own-ingress-paths", ingress(kind="ImplementationSpecific")),
     "another Service behind the own path": ("own-ingress-paths", ingress(backend="alpha")),
     "every unknown path": ("own-ingress-paths", ingress(defaultBackend={"service": {"name": "web"}})),
+    "a route of another replica": ("own-ingress-paths", route("/replicas/alpha/")),
+    "a route of every path": ("own-ingress-paths", route("/")),
+    "a route without a path": ("own-ingress-paths", route(matches=[{"headers": [{"name": "a", "value": "b"}]}])),
+    "a route without matches": ("own-ingress-paths", route(matches=[])),
+    "a route without rules": ("own-ingress-paths", route(Rules=[])),
+    "an expression as the path of a route": ("own-ingress-paths", route(kind="RegularExpression")),
+    "another Service behind a route": ("own-ingress-paths", route(backend="alpha")),
+    "a Service of another namespace behind a route": (
+        "own-ingress-paths",
+        route(backendRefs=[{"name": "web", "namespace": "other", "port": 80}]),
+    ),
+    "something else behind a route": (
+        "own-ingress-paths",
+        route(backendRefs=[{"group": "example.org", "kind": "Service", "name": "web"}]),
+    ),
+    "a route that mirrors requests": ("own-ingress-paths", route(filters=[{"type": "RequestMirror"}])),
+    "a route that rewrites paths behind its Service": (
+        "own-ingress-paths",
+        route(backendRefs=[{"name": "web", "port": 80, "filters": [{"type": "URLRewrite"}]}]),
+    ),
+    "a route of the traffic of a Service": (
+        "own-ingress-paths",
+        route(ParentRefs=[{"group": "", "kind": "Service", "name": "alpha"}]),
+    ),
     "a certificate of others": ("own-ingress-paths", ingress(tls=[{"hosts": ["x"], "secretName": "alpha-tls"}])),
     "the domain's certificate made for another Ingress": (
         "own-ingress-paths",
@@ -326,6 +364,8 @@ def test_an_ordinary_stack_passes() -> None:
         binding("Role", "web"),
         service(clusterIP="None"),
         ingress(tls=[{"hosts": ["example.org"], "secretName": "mine-tls"}, {"secretName": "jazz-tls"}]),
+        route(),
+        route("/replicas/mine/deep", kind="Exact", timeouts={"request": "60s"}),
         selecting(matchLabels={"app": "web"}),
     ]
     assert check(objects, STACK) == []

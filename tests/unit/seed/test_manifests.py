@@ -78,6 +78,31 @@ def test_the_ingress_of_jazz_has_the_annotations_for_the_certificate_of_the_doma
     assert ingress["metadata"]["annotations"] == annotations | issuer
 
 
+def test_a_gateway_serves_jazz_by_a_route_and_the_sentinel_may_manage_it() -> None:
+    chosen = OUTSIDE.model_copy(update={"cluster_issuer": None, "gateway": "edge/public"})
+    objects = platform.platform_stack(chosen, "co_zEngine")
+    assert not [o for o in objects if o["kind"] == "Ingress"]
+    [route] = [o for o in objects if o["kind"] == "HTTPRoute"]
+    [rule] = route["spec"]["rules"]
+    assert rule["matches"] == [{"path": {"type": "Exact", "value": "/"}}]
+    assert rules.check(objects, rules.Context("ns", stack="platform", trusted=True)) == []
+    [role] = [o for o in objects if o["kind"] == "Role" and o["metadata"]["name"] == "kubernetes-sentinel-routes"]
+    assert role["rules"] == platform.route_rules()
+    assert role["metadata"]["annotations"] == {"reside.io/keep": "true"}
+    [seed] = [o for o in platform.seed_access("ns", routes=True) if o["kind"] == "Role"]
+    assert seed["rules"] == [rule for o in objects if o["kind"] == "Role" for rule in o["rules"]]
+    assert not [o for o in PLATFORM if o["metadata"]["name"] == "kubernetes-sentinel-routes"]
+
+
+def test_behind_a_gateway_the_manifest_has_the_domain_as_its_only_placeholder() -> None:
+    text = rendering.render(SETTINGS.model_copy(update={"gateway": "edge/public"}))
+    assert rendering.DOMAIN_VARIABLE in text
+    assert rendering.ISSUER_VARIABLE not in text
+    given = {rendering.DOMAIN_VARIABLE: "example.org"}
+    assert rendering.external_names(given, gateway=True) == {"domain": "example.org"}
+    assert rendering.external_names({}, gateway=True) == {}
+
+
 def test_alpha_alone_may_declare_the_ingress_of_jazz() -> None:
     objects = [o for o in platform.platform_stack(OUTSIDE, "co_zEngine") if o["kind"] in ("Ingress", "Service")]
     assert rules.check(objects, rules.Context("ns", stack="platform", trusted=True)) == []
@@ -147,10 +172,11 @@ def test_a_right_that_earlier_releases_did_not_have_is_in_a_role_that_they_keep(
 
 def test_each_role_of_the_sentinel_is_in_a_backup_and_may_be_granted_by_who_bootstraps() -> None:
     """The Sentinel of a restored cluster could not create it, as Kubernetes does not let it extend its own rights."""
-    roles = [o for o in PLATFORM if o["kind"] == "Role"]
+    chosen = SETTINGS.model_copy(update={"gateway": "edge/public"})
+    roles = [o for o in platform.platform_stack(chosen, "co_zEngine") if o["kind"] == "Role"]
     assert {o["metadata"]["name"] for o in roles} == set(SENTINEL_ROLES)
     assert {*saved.NAMED["Role"]} == {*saved.NAMED["RoleBinding"]} == set(SENTINEL_ROLES)
-    assert [rule for o in roles for rule in o["rules"]] == preflight.required(SETTINGS)
+    assert [rule for o in roles for rule in o["rules"]] == preflight.required(chosen)
 
 
 def test_the_seed_uses_in_cluster_access() -> None:

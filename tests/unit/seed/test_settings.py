@@ -31,6 +31,20 @@ def test_a_domain_needs_an_issuer_and_the_other_way_round(given: dict[str, str])
         settings.parse({**DATA, **given}, "test")
 
 
+def test_a_gateway_takes_the_place_of_ingresses_and_their_certificate() -> None:
+    found = settings.parse({**DATA, "domain": "example.org", "gateway": "edge/public"}, "test")
+    assert (found.gateway, found.external_url) == ("edge/public", "https://example.org")
+    for given in (
+        {"cluster_issuer": "ca", "domain": "a.test"},
+        {"ingress_class": "a", "ingress_annotations": {"a": "b"}},
+    ):
+        with pytest.raises(InvalidInput, match="can't be combined with a gateway"):
+            settings.parse({**DATA, "gateway": "edge/public", **given}, "test")
+    for name in ("public", "edge/", "/public", "edge/public/https/more", "Edge/public"):
+        with pytest.raises(InvalidInput, match="gateway"):
+            settings.parse({**DATA, "gateway": name}, "test")
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
@@ -141,7 +155,10 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "deadline": "60",
     }
     found = settings.from_stack(config.get, tmp_path)
-    assert all(getattr(found, member) != field.default for member, field in type(found).model_fields.items())
+    fields = {member: field for member, field in type(found).model_fields.items() if member != "gateway"}
+    assert all(getattr(found, member) != field.default for member, field in fields.items())
+    behind = {"imagesFile": "images.json", "namespace": "ns", "domain": "example.org", "gateway": "edge/public/https"}
+    assert settings.from_stack(behind.get, tmp_path).gateway == "edge/public/https"
     assert (found.cluster_issuer, found.default_placement_group, found.deadline) == ("letsencrypt", "shared", 60)
     assert found.registry_mirrors == {"registry.reside.internal": "http://10.0.0.1:5000"}
     assert found.allowed_registries == ("ghcr.io", "registry.example.org")

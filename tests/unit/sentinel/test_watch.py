@@ -82,6 +82,32 @@ async def play(*watches: list[Any]) -> tuple[list[str], ObjectCache]:
     return script.requests, cache
 
 
+@pytest.mark.parametrize("status", [403, 404])
+async def test_an_optional_kind_that_is_not_served_has_no_objects_until_it_is(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, cache, script = BY_KIND["HTTPRoute"], ObjectCache(), Script([bookmark("20")])
+    failures = watching.WATCH_FAILURES.labels(kind.kind)
+    before, looks = failures._value.get(), 0  # type: ignore[attr-defined]
+    served = script.list_all
+
+    async def list_all(of: Any) -> tuple[list[dict[str, Any]], str]:
+        nonlocal looks
+        looks += 1
+        if looks < 3:
+            raise ClusterRefused("it is absent", status)
+        assert cache.is_listed("HTTPRoute/a")
+        return await served(of)
+
+    monkeypatch.setattr(watching, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(script, "list_all", list_all)
+    task = asyncio.create_task(follow(script, cache, kind))  # type: ignore[arg-type] # as in `play`
+    async with asyncio.timeout(60):
+        await script.done.wait()
+    task.cancel()
+    assert (looks, failures._value.get()) == (3, before)  # type: ignore[attr-defined]
+
+
 async def test_a_watch_resumes_from_the_last_event_or_bookmark_without_a_list() -> None:
     last = watching.LAST_EVENT.labels(KIND.kind)
     last.set(0)
