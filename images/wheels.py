@@ -27,6 +27,8 @@ PYTHON: Final = "3.11"  # of Debian 12
 VENV: Final = "files/opt/reside/.venv"
 _API_GROUPS: Final = ("apps", "core", "meta", "rbac")
 """What the bootstrap uses of pulumi-kubernetes, which has 54 MB of modules in all."""
+_LEFT_OUT: Final = "modules of other groups, but not the groups"
+"""What `leave_out_unused_kinds` removes: part of the key, as the cache has what an earlier one has left."""
 _GLIBC: Final = "manylinux_2_28"  # Debian 12 has 2.36; wheels for 2.28 run there
 
 
@@ -40,7 +42,7 @@ class Dependencies:
 
     def key(self) -> str:
         """Return a hash of the locked requirements, the interpreter's path and the platform."""
-        return digest(self._requirements, self._interpreter, PYTHON, _GLIBC, str(compiles()), *_API_GROUPS)
+        return digest(self._requirements, self._interpreter, PYTHON, _GLIBC, str(compiles()), _LEFT_OUT, *_API_GROUPS)
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
         """Add the virtual environment and an empty home."""
