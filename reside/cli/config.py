@@ -70,8 +70,8 @@ class Cluster(_Entry):
 
     @property
     def place(self) -> tuple[str | None, ...]:
-        """Where it is: endpoint, namespace, kubeconfig and its context."""
-        return self.endpoint, self.namespace, self.kubeconfig, self.kube_context
+        """Where it is: its endpoint if nothing else is known, else namespace, kubeconfig and its context."""
+        return self.endpoint if self.access == "endpoint" else None, self.namespace, self.kubeconfig, self.kube_context
 
 
 class Context(_Entry):

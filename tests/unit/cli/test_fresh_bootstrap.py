@@ -108,6 +108,16 @@ def test_the_same_cluster_is_bootstrapped_again(known: None) -> None:
     fresh.check_name(FreshOptions(), "west", place(namespace="other"))
 
 
+def test_the_same_cluster_may_have_got_a_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = Account(name="admin", account_id="co_zA", encrypted_agent_secret="x")
+    cluster = Cluster(
+        name="east", namespace="reside", alpha_replica_id="co_zA", kube_context="there", endpoint="https://old.example"
+    )
+    monkeypatch.setattr(config, "load", lambda: Config(accounts=(admin,)).with_cluster(cluster, "admin"))
+    fresh.check_name(FreshOptions(), "east", place())
+    fresh.check_name(FreshOptions(), "east", place(domain="new.example", cluster_issuer="ca"))
+
+
 @pytest.mark.parametrize("elsewhere", [{"namespace": "other"}, {"kube_context": "here"}, {"kubeconfig": "/k"}])
 def test_another_cluster_of_the_configuration_is_replaced_only_if_that_is_wanted(
     known: None, elsewhere: dict[str, str]
