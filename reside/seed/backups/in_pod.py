@@ -109,8 +109,9 @@ def unpack(folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     with _input() as content, tarfile.open(fileobj=content, mode="r|") as tar:
         for member in tar:
-            name = PurePosixPath(member.name)
-            if not member.isreg() or name.is_absolute() or ".." in name.parts:
+            names = [PurePosixPath(name) for name in (member.name, member.linkname)]
+            inside = not any(name.is_absolute() or ".." in name.parts for name in names)
+            if not inside or not (member.isreg() or member.islnk()):  # the engine keeps links to files of the volume
                 raise tarfile.ReadError(f"{member.name} is no file of a volume")
             tar.extract(member, folder)
     for path in (*folder.rglob("*"), folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -63,6 +64,8 @@ async def test_the_last_loads_of_a_replica_are_kept_and_the_older_ones_deleted(
         done.append((await admin.load(f"examples/worker:v{version}")).id)
         maps.append(await map_of(cluster, done[-1]))
     await kept(cluster, *done[2:])
+    for co_id in maps[:2]:
+        await eventually("the deletion of the request", partial(is_deleted, admin.node, co_id))
     assert [await is_deleted(admin.node, co_id) for co_id in maps] == [True, True, False, False]
     with pytest.raises(InvalidInput, match="finished and not kept any more"):
         await admin.call("create-load-request", {"wish": first.id})
@@ -129,7 +132,7 @@ async def test_a_name_that_a_deleted_request_held_is_free(
     await admin.call("reject-load-request", {"id": held, "reason": "not wanted"})
     co_id = await map_of(cluster, held)
     await kept(cluster, await refused(admin, "other"))
-    assert await is_deleted(cluster.alpha.node, co_id)
+    await eventually("the deletion of the request", partial(is_deleted, cluster.alpha.node, co_id))
     loaded = await admin.load("examples/worker:v1")
     assert loaded.approve_request is not None
     assert loaded.approve_request.name == "worker"

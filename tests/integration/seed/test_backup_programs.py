@@ -109,7 +109,9 @@ LEFT_OUT = (
 
 
 def test_a_volume_is_restored_without_what_the_sentinel_makes_again(tmp_path: Path) -> None:
-    packed = run("pack", volume(tmp_path / "before"))
+    before = volume(tmp_path / "before")
+    (before / "vault/salt.synced").hardlink_to(before / "vault/salt")
+    packed = run("pack", before)
     after = tmp_path / "after"
     (after / "stacks/half").mkdir(parents=True)
     (after / "stacks/half/restored.json").write_text("by an interrupted restore")
@@ -118,18 +120,19 @@ def test_a_volume_is_restored_without_what_the_sentinel_makes_again(tmp_path: Pa
     run("unpack", after, packed)
     found = {path.relative_to(after).as_posix(): path.read_text() for path in after.rglob("*") if path.is_file()}
     expected = ("stacks/a.json", "vault/salt", "engine/workspaces/a/Pulumi.yaml", "prune.json")
-    assert found == {name: name for name in expected}
+    assert found == {name: name for name in expected} | {"vault/salt.synced": "vault/salt"}
+    assert (after / "vault/salt.synced").samefile(after / "vault/salt")
     assert (after / "vault/salt").stat().st_mode & 0o777 == 0o600
     assert (after / "lost+found").exists()
 
 
-@pytest.mark.parametrize("name", ["../outside", "/outside", "a/../../outside", "link"])
+@pytest.mark.parametrize("name", ["../outside", "/outside", "a/../../outside", "link", "hard link"])
 def test_a_hostile_archive_writes_nothing_outside_of_the_volume(tmp_path: Path, name: str) -> None:
     volume, outside = tmp_path / "volume", tmp_path / "outside"
     volume.mkdir()
     member = tarfile.TarInfo(name.replace("/outside", str(outside)) if name.startswith("/") else name)
-    if name == "link":
-        member.type, member.linkname = tarfile.SYMTYPE, str(outside)
+    if name.endswith("link"):
+        member.type, member.linkname = tarfile.SYMTYPE if name == "link" else tarfile.LNKTYPE, str(outside)
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.addfile(member, io.BytesIO())
