@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.core_v1 import Namespace, Pod, Secret, Service
@@ -17,14 +17,21 @@ if TYPE_CHECKING:
     import lightkube
 
 
-async def read_secret(client: lightkube.AsyncClient, name: str) -> dict[str, str] | None:
-    """Return the values of a Secret; None if it does not exist."""
+async def read(client: lightkube.AsyncClient, kind: Any, name: str) -> Any:
+    """Return an object of the namespace; None if it does not exist."""
     try:
-        found = await client.get(Secret, name)
+        return await client.get(kind, name)
     except ApiError as error:
         if is_missing(error):
             return None
         raise
+
+
+async def read_secret(client: lightkube.AsyncClient, name: str) -> dict[str, str] | None:
+    """Return the values of a Secret; None if it does not exist."""
+    found = await read(client, Secret, name)
+    if found is None:
+        return None
     return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
 
 

@@ -100,7 +100,7 @@ CODES: Final = (
         "nothing; if it lasts, see the reason of the current version",
     ),
     Explanation("completed", VERSION, "The oneshot replica has ended with success.", "nothing"),
-    Explanation("stopping", VERSION, "It shall have no pods any more, and some have not ended.", "wait until they end"),
+    Explanation("stopping", VERSION, "Its pods are being stopped, and some have not ended.", "wait until they end"),
     Explanation("stopped", VERSION, "It has no pods.", "nothing; `reside replica enable NAME` starts it"),
     Explanation(
         "error",

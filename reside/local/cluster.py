@@ -305,7 +305,7 @@ def _checked_nodes(wanted: int | None, existing: allocation.Allocation | None, *
     if existing is not None and number < existing.nodes:
         raise UsageError(
             f"Local cluster {existing.name!r} has {existing.nodes} nodes, and nodes can only be added: leave out "
-            "--nodes, stop pods on a node with `kubectl drain`, or begin anew after `reside local down --delete-state`."
+            "--nodes, stop pods on a node with `kubectl drain`, or delete all by `reside local down --delete-state`."
         )
     return number
 

@@ -17,6 +17,7 @@ from lightkube.resources.core_v1 import ConfigMap, Pod, Secret
 from lightkube.resources.networking_v1 import Ingress
 
 from reside.access.client import is_missing
+from reside.access.objects import read
 from reside.access.waiting import until
 from reside.common.polling import Missing
 from reside.model.constants import (
@@ -65,7 +66,7 @@ async def delete_certificates(client: lightkube.AsyncClient, names: list[str], d
 async def present(client: lightkube.AsyncClient) -> list[str]:
     """Return `Kind/name` of what `delete` deletes."""
     secrets = [f"Secret/{name}" for name in (*platform.SECRETS, *_OPERATORS) if await _is_ours(client, name)]
-    marks = [f"ConfigMap/{name}" for name in _MARKS if await _read(client, ConfigMap, name) is not None]
+    marks = [f"ConfigMap/{name}" for name in _MARKS if await read(client, ConfigMap, name) is not None]
     return [*secrets, *marks, *(f"Pod/{name}" for name in await _writers(client))]
 
 
@@ -86,7 +87,7 @@ async def delete_writers(client: lightkube.AsyncClient) -> None:
 
 async def _is_ours(client: lightkube.AsyncClient, name: str) -> bool:
     """Return whether a Secret exists and is the cluster's: an operator's is, if only our command wrote it."""
-    secret = await _read(client, Secret, name)
+    secret = await read(client, Secret, name)
     if secret is None:
         return False
     return name not in _OPERATORS or {e.manager for e in secret.metadata.managedFields or ()} == {OPERATOR_MANAGER}
@@ -108,7 +109,7 @@ async def _has_certificate(client: lightkube.AsyncClient, name: str) -> bool:
 
 
 async def _is_certificate(client: lightkube.AsyncClient, name: str) -> bool:
-    secret = await _read(client, Secret, name)
+    secret = await read(client, Secret, name)
     return secret is not None and (secret.metadata.annotations or {}).get(_CERTIFICATE_ANNOTATION) == name
 
 
@@ -116,15 +117,6 @@ async def _writers(client: lightkube.AsyncClient) -> list[str]:
     labels: dict[str, Any] = {RESTORE_LABEL: selectors.exists()}
     pods: Any = client.list(Pod, labels=labels)
     return [pod.metadata.name async for pod in pods if pod.metadata and pod.metadata.name]
-
-
-async def _read(client: lightkube.AsyncClient, kind: Any, name: str) -> Any:
-    try:
-        return await client.get(kind, name)
-    except ApiError as error:
-        if is_missing(error):
-            return None
-        raise
 
 
 async def _delete(client: lightkube.AsyncClient, kind: Any, name: str) -> None:

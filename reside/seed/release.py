@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from lightkube.core.exceptions import ApiError
 from lightkube.resources.apps_v1 import StatefulSet
 from lightkube.resources.core_v1 import PersistentVolumeClaim
 
-from reside.access.client import is_missing
+from reside.access.objects import read
 from reside.model.applied import as_applied
 from reside.model.constants import ENGINE_SECRET, ETCD_NAME, FIELD_MANAGER, JAZZ_NAME
 from reside.model.kinds import BY_KIND
@@ -97,7 +96,7 @@ async def changed_objects(client: lightkube.AsyncClient, settings: BootstrapSett
             continue
         body = resource_class(BY_KIND[document["kind"]]).from_dict(as_applied(document, settings.namespace))
         after = await client.apply(body, field_manager=FIELD_MANAGER, force=True, dry_run=True)
-        before = await _live(client, type(body), document["metadata"]["name"])
+        before = await read(client, type(body), document["metadata"]["name"])
         if before is None:
             found[key] = ["is created"]
         elif lines := [_line(change) for change in changes(before.to_dict(), after.to_dict())]:
@@ -108,12 +107,3 @@ async def changed_objects(client: lightkube.AsyncClient, settings: BootstrapSett
 def _line(change: Change) -> str:
     before, after = ("absent" if value is None else value for value in (change.before, change.after))
     return f"{shown(change.path)}: {before} → {after}"
-
-
-async def _live(client: lightkube.AsyncClient, kind: Any, name: str) -> Any:
-    try:
-        return await client.get(kind, name)
-    except ApiError as error:
-        if is_missing(error):
-            return None
-        raise

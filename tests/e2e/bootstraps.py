@@ -56,15 +56,19 @@ def kill_at(cluster: Platform, command: Sequence[str], step: str) -> None:
     """Run a command of the operator, and kill it and its processes at the start of a step."""
     run = subprocess.Popen(command, env=cluster.environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
     with run:
-        assert run.stderr is not None
-        seen = []
-        for line in run.stderr:
-            seen.append(line)
-            if f" {step} " in line and "started" in line:
-                break
-        else:
-            pytest.fail(f"{step} never began:\n{''.join(seen)}")
+        wait_for_start(run, step)
         os.killpg(run.pid, signal.SIGKILL)
+
+
+def wait_for_start(run: subprocess.Popen[str], step: str) -> None:
+    """Read the progress of a command until a step has started."""
+    assert run.stderr is not None
+    seen = []
+    for line in run.stderr:
+        seen.append(line)
+        if f" {step} " in line and "started" in line:
+            return
+    pytest.fail(f"{step} never began:\n{''.join(seen)}")
 
 
 def check_up(cluster: Platform) -> None:

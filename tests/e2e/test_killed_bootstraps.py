@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.bootstraps import PHASES, beside, check_up, contents, here
+from e2e.bootstraps import PHASES, beside, bootstrap, check_up, contents, wait_for_start
 from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -66,11 +66,6 @@ def test_a_bootstrap_killed_at_any_moment_is_finished_by_the_next_run(kubernetes
         kubernetes.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=true")
 
 
-def bootstrap(cluster: Platform) -> list[str]:
-    """Return the command that bootstraps a cluster."""
-    return [*cluster.command, "cluster", "bootstrap", cluster.namespace, *here(cluster)]
-
-
 def start(cluster: Platform) -> subprocess.Popen[str]:
     return subprocess.Popen(
         bootstrap(cluster), env=cluster.environment, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -96,14 +91,7 @@ def unharmed(kubernetes: Platform) -> Whole:
 def kill(cluster: Platform, phase: str, delay: float) -> None:
     """Start a bootstrap, and kill all its processes some seconds after the start of a phase."""
     with start(cluster) as run:
-        assert run.stderr is not None
-        seen = []
-        for line in run.stderr:
-            seen.append(line)
-            if f" {phase} " in line and "started" in line:
-                break
-        else:
-            pytest.fail(f"phase {phase} never began:\n{''.join(seen)}")
+        wait_for_start(run, phase)
         with suppress(subprocess.TimeoutExpired):
             run.wait(delay)
         with suppress(ProcessLookupError):  # it has finished

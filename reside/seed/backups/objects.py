@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lightkube.core.exceptions import ApiError
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Pod, Secret
 
-from reside.access.client import is_missing
+from reside.access.objects import read
 from reside.model.constants import (
     CLAIM_SECRET,
     CLUSTER_RECORD,
@@ -91,12 +90,7 @@ async def present(client: lightkube.AsyncClient) -> list[str]:
 
 
 async def _read(client: lightkube.AsyncClient, kind: str, name: str) -> Any:
-    try:
-        return await client.get(resource_class(BY_KIND[kind]), name)
-    except ApiError as error:
-        if is_missing(error):
-            return None
-        raise
+    return await read(client, resource_class(BY_KIND[kind]), name)
 
 
 def _applicable(found: Any) -> Document:

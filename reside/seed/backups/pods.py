@@ -102,7 +102,7 @@ def writer_pod(claim: str, folder: str, like: dict[str, Any]) -> dict[str, Any]:
 
 
 async def start(client: lightkube.AsyncClient, document: dict[str, Any], deadline: float) -> str:
-    """Create a writer pod anew, and wait until it is ready; return its name."""
+    """Replace the writer pod, and wait until the new one is ready; return its name."""
     name: str = document["metadata"]["name"]
     await end(client, name, deadline)
     body: Any = Pod.from_dict(document)

@@ -18,6 +18,7 @@ from lightkube.resources.core_v1 import ConfigMap
 from lightkube.types import PatchType
 
 from reside.access.client import connect, is_missing
+from reside.access.objects import read
 from reside.model.constants import (
     ALPHA_NAME,
     ETCD_NAME,
@@ -159,12 +160,8 @@ def _version(marker: ConfigMap) -> str:
 
 
 async def _marker(client: lightkube.AsyncClient) -> dict[str, str] | None:
-    try:
-        return dict((await client.get(ConfigMap, RESTORE_MARKER)).data or {})
-    except ApiError as error:
-        if is_missing(error):
-            return None
-        raise
+    found = await read(client, ConfigMap, RESTORE_MARKER)
+    return None if found is None else dict(found.data or {})
 
 
 async def _fill(
