@@ -51,6 +51,8 @@ class Reported:
     def __init__(self, alpha: Declarer) -> None:
         self._alpha = alpha
         self._applied: dict[str, Any] = {}
+        self._wanted: dict[str, str] = {}
+        """The revisions that are waited for and not applied yet."""
         self._maps: dict[str, CoMap] = {}
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -60,17 +62,15 @@ class Reported:
     async def until(self, stacks: list[DesiredStack]) -> None:
         """Wait until these revisions are applied and reported."""
         wanted = {stack.name: stack.revision for stack in stacks}
+        self._wanted = {name: revision for name, revision in wanted.items() if self._applied.get(name) != revision}
         try:
             async with asyncio.timeout(WITHIN_S):
-                while self._missing(wanted):
+                while self._wanted:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            missing = self._missing(wanted)
+            missing = list(self._wanted)
             raise TimeoutError(f"{len(missing)} of {len(stacks)} stacks are not applied: {missing[:9]}") from None
-
-    def _missing(self, wanted: dict[str, str]) -> list[str]:
-        return [name for name, revision in wanted.items() if self._applied.get(name) != revision]
 
     def _load_new(self) -> None:
         for name in self._alpha.reports:
@@ -89,8 +89,10 @@ class Reported:
 
     def _note(self, name: str, found: CoMap) -> None:
         if self._maps[name] is found:  # else it is the end of a map that was replaced
-            self._applied[name] = found.get("revision")
-            self._changed.set()
+            revision = self._applied[name] = found.get("revision")
+            if revision is not None and self._wanted.get(name) == revision:
+                del self._wanted[name]
+                self._changed.set()
 
 
 @dataclass

@@ -9,6 +9,8 @@ import json
 import re
 from typing import Any, Final
 
+import orjson
+
 _SALT: Final = re.compile(r"^encryptionsalt: (v1:\S+:\S+)\n", re.MULTILINE)
 """A whole line: without its end, the file was cut off."""
 
@@ -89,12 +91,21 @@ def _resources(content: bytes | None) -> list[dict[str, Any]] | None:
 
 def _latest(content: bytes | None) -> dict[str, Any] | None:
     """Return the newest checkpoint in a state, empty for a stack without operations; None if it is no state."""
-    try:
-        document = json.loads(content or b"")
-    except (ValueError, RecursionError):
-        return None
+    document = _parsed(content or b"")
     match document:
         case {"version": int(), "checkpoint": {"stack": str(), **checkpoint}}:
             latest = checkpoint.get("latest")
             return {} if latest is None else latest if isinstance(latest, dict) else None
     return None
+
+
+def _parsed(content: bytes) -> Any:
+    """Return a parsed document; None if it is damaged."""
+    try:
+        return orjson.loads(content)
+    except ValueError:  # damaged, or a number that only Python reads
+        pass
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reside.model.constants import FIELD_MANAGER, STRICT_ANNOTATION, YIELDED_MANAGER
-from reside.model.stacks import canonical
 from reside.sentinel.objects import managed_fields
+from reside.sentinel.objects.digests import digestible
 from reside.sentinel.objects.identity import is_being_deleted, metadata
 from reside.sentinel.objects.managed_fields import Managed, is_foreign, is_manual, is_of_apply
 from reside.sentinel.objects.yields import comparable, yielded
@@ -68,7 +68,7 @@ def fingerprint(desired: K8sObject, live: K8sObject) -> str:
     seen = comparable(desired, live)
     meta = [_ours_of(desired, seen, part) for part in ("labels", "annotations")]
     rest = {name: value for name, value in seen.items() if name not in ("metadata", "status")}
-    return hashlib.sha256(canonical([desired, meta, rest, to_take_over(desired, live)]).encode()).hexdigest()
+    return hashlib.sha256(digestible([desired, meta, rest, to_take_over(desired, live)])).hexdigest()
 
 
 def _ours_of(desired: K8sObject, live: K8sObject, part: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from reside.jazz import ValueDeleted, ValueNotFound
 from reside.model.kinds import KINDS
 from reside.model.sentinel_data import live_map
-from reside.model.stacks import canonical
+from reside.sentinel.objects.digests import digestible
 from reside.sentinel.term.reports import difference, pause_s
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def lately_named(report: CoMap) -> set[str]:
 
 def _digest(co_id: str, objects: Mapping[str, Any]) -> bytes:
     """Return a digest of a map's id and content."""
-    return hashlib.blake2b(f"{co_id} {canonical(objects)}".encode(errors="surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(digestible([co_id, objects]), digest_size=16).digest()
 
 
 def named(report: CoMap | None) -> set[str]:
