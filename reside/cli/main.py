@@ -44,6 +44,7 @@ PARTS: Final = {
     "permission": Part("reside.cli.permissions", "Grant, revoke, list and explain permissions."),
     "state": Part("reside.cli.state", "Read and repair the state that the Sentinel keeps of stacks."),
     "user": Part("reside.cli.users", "Manage users and sets of permissions; needs the user manager."),
+    "secret": Part("reside.cli.secrets", "Read, set and edit secrets; needs the replica secret."),
     "local": Part("reside.local.cli", "Run Kubernetes on this machine."),
     "new": Part("reside.cli.new", "Make a replica or a contract from a template that builds and passes its test."),
     "build": Part("reside.cli.build", "Build the image of a replica or a contract."),

@@ -63,7 +63,7 @@ def test_every_image_is_pushed_once_with_the_digest_and_the_identity_that_it_has
     client = RegistryClient({}, authorities={server.host: server.authority})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCKER_CONFIG", str(tmp_path))
-        for name in ("alpha", "alpha.v1", "greeting.v1", "greeter", "caller", "user-manager"):
+        for name in ("alpha", "alpha.v1", "greeting.v1", "greeter", "caller", "secret", "user-manager"):
             reference = ImageReference.parse(first[name])
             assert reference.digest is not None
             labels = anyio.run(client.describe, reference, reference.digest).labels

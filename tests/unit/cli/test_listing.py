@@ -10,7 +10,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from reside.cli import listing, output, permissions, replicas, requests, users
+from reside.cli import listing, output, permissions, replicas, requests, secrets, users
 from reside.cli.listing import Column, Format, ListOptions
 
 DIGEST = "sha256:3f2c1a9b0d41" + "0" * 52
@@ -88,7 +88,9 @@ def test_a_short_image_has_its_last_part_and_a_short_digest(image: str, text: st
     assert listing.short_image(image) == text
 
 
-@pytest.mark.parametrize("columns", [replicas.COLUMNS, requests.COLUMNS, permissions.COLUMNS, users.USER_COLUMNS])
+@pytest.mark.parametrize(
+    "columns", [replicas.COLUMNS, requests.COLUMNS, permissions.COLUMNS, secrets.COLUMNS, users.USER_COLUMNS]
+)
 def test_the_header_of_each_list_fits_half_a_terminal(columns: tuple[Column, ...]) -> None:
     shown = [column.header or column.name for column in columns if not column.wide]
     assert sum(map(len, shown)) + 2 * len(shown) <= 50
