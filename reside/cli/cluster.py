@@ -11,6 +11,7 @@ import typer
 from reside.cli import (
     backups,
     claim,
+    cluster_logs,
     config,
     contexts,
     deleting,
@@ -41,6 +42,7 @@ app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.command("delete")(deleting.delete)
 app.command("upgrade")(upgrading.upgrade)
+app.command("logs")(cluster_logs.logs)
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"

@@ -93,6 +93,11 @@ Needs `READ_LOGS`.
 REPLICA: Final = "replica"
 TAIL: Final = "tail"
 """Member of that action: number of lines of each pod."""
+SINCE: Final = "since"
+"""Member of that action: pod → position of the last line that the operator has. Only what is new is returned, and each
+log with its position (`PodLog.cursor`)."""
+WAIT: Final = "wait"
+"""Member of that action, with `since`: seconds within which the answer waits for something new; 0 if there is none."""
 PODS: Final = "pods"
 """Member of its result: number of pods in the file."""
 STACK: Final = "stack"

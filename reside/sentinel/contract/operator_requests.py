@@ -5,7 +5,7 @@ A request counts for ten minutes. So one that nobody has answered is not carried
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.jazz import AccountId
@@ -40,11 +40,13 @@ class OperatorRequest:
         by: the account.
         action: what is requested.
         members: the other members, unchecked.
+        age_s: seconds since it was made.
     """
 
     by: AccountId
     action: str
     members: Mapping[str, Any]
+    age_s: float = field(default=0.0, compare=False)
 
     def text(self, member: str) -> str:
         """Return a member that is a text.
@@ -68,15 +70,32 @@ class OperatorRequest:
             raise InvalidInput(f"{names.STACKS} of the request {self.action} is not a list of names")
         return tuple(dict.fromkeys(found))
 
-    def number(self, member: str, default: int, largest: int) -> int:
-        """Return a member that is a number from 1 on; `default` without it.
+    def number(self, member: str, default: int, largest: int, *, smallest: int = 1) -> int:
+        """Return a member that is a number; `default` without it.
 
         Raises:
-            InvalidInput: it is not, or it is larger than `largest`.
+            InvalidInput: it is not, or it is not from `smallest` to `largest`.
         """
         found = self.members.get(member, default)
-        if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= largest:
-            raise InvalidInput(f"{member} of the request {self.action} is not a number from 1 to {largest}")
+        if not isinstance(found, int) or isinstance(found, bool) or not smallest <= found <= largest:
+            raise InvalidInput(f"{member} of the request {self.action} is not a number from {smallest} to {largest}")
+        return found
+
+    def texts(self, member: str, most: int) -> dict[str, str] | None:
+        """Return a member that is an object of texts; None without it.
+
+        Raises:
+            InvalidInput: it is not, or has more than `most` members.
+        """
+        found = self.members.get(member)
+        if found is None:
+            return None
+        if (
+            not isinstance(found, dict)
+            or len(found) > most
+            or not all(isinstance(each, str) for each in found.values())
+        ):
+            raise InvalidInput(f"{member} of the request {self.action} is not an object of at most {most} texts")
         return found
 
     def is_set(self, member: str) -> bool:
@@ -111,7 +130,7 @@ def read_request(history: Sequence[Edit], rights: Rights) -> OperatorRequest | N
         raise InvalidInput(f"this Sentinel does not know the action {action!r}: update the Sentinel")
     if not rights.granted(last.by, needed):
         raise NotAllowed(f"{last.by} lacks {needed}")
-    return OperatorRequest(AccountId(last.by), str(action), last.value)
+    return OperatorRequest(AccountId(last.by), str(action), last.value, (rights.now_ms - last.at) / 1000)
 
 
 def remaining_s(history: Sequence[Edit], rights: Rights) -> float:

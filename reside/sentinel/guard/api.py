@@ -125,14 +125,26 @@ class KubernetesApi:
             found = self._client.list(_RESOURCES[POD.kind], namespace=self.namespace, labels={**_OURS, **labels})
             return [_plain(item, POD) async for item in found]
 
-    async def log_end(self, pod: str, container: str, *, lines: int, size: int) -> bytes:
+    async def log_end(
+        self, pod: str, container: str, *, lines: int, size: int, since: str | None = None, stamped: bool = False
+    ) -> bytes:
         """Return the last lines of a container's log, and of these at most the last `size` bytes.
 
         The log is read in pieces, because one line of it may be of any length.
+
+        Args:
+            pod: name of the pod.
+            container: name of the container.
+            lines: number of lines.
+            size: number of bytes.
+            since: a time in RFC 3339, in whole seconds, before which lines are left out.
+            stamped: whether each line begins with its time.
         """
         client: Any = self._client._client  # noqa: SLF001 - lightkube's own method holds all of it in memory
         with _translate_errors(f"read the log of {pod}"):
-            params = {"container": container, "tailLines": lines}
+            params: dict[str, Any] = {"container": container, "tailLines": lines}
+            params |= {"sinceTime": since} if since is not None else {}
+            params |= {"timestamps": "true"} if stamped else {}
             request = client.prepare_request("get", PodLog, name=pod, namespace=self.namespace, params=params)
             response = await client.send(client.build_adapter_request(request), stream=True)
             try:

@@ -19,7 +19,7 @@ from reside.common.transience import is_expected
 from reside.common.workqueue import WorkQueue
 from reside.jazz import AccountId, ValueDeleted
 from reside.model.errors import ResideError
-from reside.model.sentinel_data import ERROR, FILE, RESULT
+from reside.model.sentinel_data import ERROR, FILE, RESULT, SINCE
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.contract.operator_requests import read_request, remaining_s
 from reside.sentinel.errors import fault_text, judge
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _PARALLEL: Final = 4
+LOOK_AGAIN_S: Final = 1.0
+"""Seconds after which a request that waits for something is looked at again."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,10 @@ class Result:
     file: bytes | None = field(default=None, repr=False)
 
 
-Action = Callable[["OperatorRequest"], Awaitable[Result]]
+Action = Callable[["OperatorRequest"], Awaitable[Result | None]]
+"""Carries out a request; None if there is nothing to answer yet, and it is to be called again in `LOOK_AGAIN_S`.
+
+A request that waits takes none of the places in which requests are carried out."""
 
 
 class OperatorRequests:
@@ -101,22 +106,28 @@ class OperatorRequests:
         if RESULT in answer or ERROR in answer:
             return
         await self._context.lease.check()
-        await self._carry_out(request, answer)
+        if not await self._carry_out(request, answer):
+            self.queue.add(key, after=LOOK_AGAIN_S)
 
-    async def _carry_out(self, request: OperatorRequest, answer: CoMap) -> None:
-        shown = {name: value for name, value in request.members.items() if isinstance(value, str | list | bool)}
-        _log.info("operator request", by=request.by, **{f"request_{name}": value for name, value in shown.items()})
+    async def _carry_out(self, request: OperatorRequest, answer: CoMap) -> bool:
+        """Carry out a request and answer it; return False if there is nothing to answer yet."""
+        if SINCE not in request.members:  # one that follows logs comes again and again, and would follow its own line
+            shown = {name: value for name, value in request.members.items() if isinstance(value, str | list | bool)}
+            _log.info("operator request", by=request.by, **{f"request_{name}": value for name, value in shown.items()})
         try:
             result = await self._actions[request.action](request)
         except Exception as error:
             answer.set(ERROR, fault_text(error))
             if not is_expected(error):
                 raise
-            return
+            return True
+        if result is None:
+            return False
         if result.file is not None:
             answer.set(FILE, answer.group.create_file(result.file).id)
             await self._context.replica.node.flush()
         answer.set(RESULT, dict(result.members))
+        return True
 
     async def _answer_map(self, key: str, reader: str) -> CoMap:
         """Return the map of an answer, which may be empty."""

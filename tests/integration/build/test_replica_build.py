@@ -64,6 +64,24 @@ def mirrored(server: Registry, monkeypatch: pytest.MonkeyPatch) -> Registry:
     return server
 
 
+def test_the_identity_of_an_image_is_that_of_its_manifest(
+    mirrored: Registry, replica: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["build", str(replica), "--push", "--runtime", RUNTIME]) == 0
+    built = capsys.readouterr().out.strip()
+    for image in (f"{NAME}/examples/greeter", built):
+        assert run(["identity", image, "--output", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert f"{found['identity']}@{found['digest']}" == built
+    client = RegistryClient(mirrored.mirrors)
+    label = {MANIFEST_LABEL: read_source(replica, "latest").labels[MANIFEST_LABEL]}
+    for name, labels, message in (("other", label, "but the image is"), ("empty", {}, "has no label")):
+        anyio.run(client.push_label_image, ImageReference.parse(f"{NAME}/examples/{name}:latest"), labels)
+        assert run(["identity", f"{NAME}/examples/{name}"]) == 1
+        assert message in capsys.readouterr().err
+    assert run(["identity", f"{NAME}/examples/none"]) == 1
+
+
 @pytest.fixture
 def replica(tmp_path: Path) -> Path:
     (tmp_path / "replica.yaml").write_text(REPLICA)
