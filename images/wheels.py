@@ -29,6 +29,8 @@ _API_GROUPS: Final = ("apps", "core", "meta", "rbac")
 """What the bootstrap uses of pulumi-kubernetes, which has 54 MB of modules in all."""
 _LEFT_OUT: Final = "modules of other groups, but not the groups"
 """What `leave_out_unused_kinds` removes: part of the key, as the cache has what an earlier one has left."""
+_OF_OPERATORS: Final = ("watchdog",)
+"""Packages that only commands of an operator need, such as `reside dev`: they are in no image."""
 _GLIBC: Final = "manylinux_2_28"  # Debian 12 has 2.36; wheels for 2.28 run there
 
 
@@ -106,6 +108,7 @@ def compile_all(folder: Path, place: str) -> None:
 
 def _export(checkout: Path) -> str:
     arguments = ["export", "--frozen", "--no-dev", "--no-emit-workspace", "--no-header", "--quiet"]
+    arguments += [part for package in _OF_OPERATORS for part in ("--no-emit-package", package)]
     return _uv([*arguments, "--format", "requirements-txt"], checkout)
 
 

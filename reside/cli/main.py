@@ -48,6 +48,7 @@ PARTS: Final = {
     "local": Part("reside.local.cli", "Run Kubernetes on this machine."),
     "new": Part("reside.cli.new", "Make a replica or a contract from a template that builds and passes its test."),
     "build": Part("reside.cli.build", "Build the image of a replica or a contract."),
+    "dev": Part("reside.cli.dev", "Build and load a replica at each change of its folder, and show its logs."),
     "identity": Part("reside.cli.identity", "Print the identity of a replica or a contract."),
     "doctor": Part("reside.cli.doctor", "Check this machine, the configuration and the cluster."),
     "explain": Part("reside.cli.explaining", "Explain an error code, a status, a reason or a rule of the policy."),
@@ -55,7 +56,7 @@ PARTS: Final = {
     "images": Part("reside.cli.images", "Build and push the images of ReSide."),
 }
 
-SINGLE: Final = frozenset({"build", "completion", "doctor", "explain", "identity", "new"})
+SINGLE: Final = frozenset({"build", "completion", "dev", "doctor", "explain", "identity", "new"})
 """The subcommands that are one command: the module has a function of that name. The others have an `app`."""
 
 

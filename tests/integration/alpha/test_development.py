@@ -1,0 +1,227 @@
+"""`reside dev` without Kubernetes: real files, builds, registry and Alpha; the Sentinel is a fake."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+from support.eventually import eventually
+
+from reside.alpha import open_requests, records
+from reside.build.watching import watching
+from reside.cli import dev
+from reside.cli.developing import Development, Means, develop
+from reside.cli.main import expected_errors, one_line
+from reside.cli.new import Kind, make, parse_names
+from reside.cli.session import Session
+from reside.jazz import AccountId
+from reside.model.constants import ALPHA_CONTRACT, ALPHA_ID, RESIDE_REGISTRY
+from reside.registry import Bytes, ImageReference, RegistryClient
+from reside.registry.client import node_architecture
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from support.alpha_cluster import AlphaCluster, Client, Servers
+
+    from reside.model.entities import LoadRequest
+
+pytestmark = pytest.mark.anyio
+
+RUNTIME = f"{RESIDE_REGISTRY}/reside/runtime:test"
+
+
+@pytest.fixture
+async def builder(servers: Servers) -> dev.Builder:
+    """Return a builder, whose runtime image is in the registry."""
+    layer, client = Bytes(b"a layer"), RegistryClient(servers.registry.mirrors)
+    config = {
+        "architecture": node_architecture(),
+        "os": "linux",
+        "config": {"User": "65532"},
+        "rootfs": {"type": "layers", "diff_ids": [layer.digest]},
+    }
+    await client.push_image(ImageReference.parse(RUNTIME), json.dumps(config).encode(), [layer])
+    return dev.Builder("dev", RUNTIME, servers.registry.mirrors, client)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return the folder of a new replica."""
+    make(tmp_path / "hello", Kind.replica, parse_names("hello", f"{RESIDE_REGISTRY}/dev"))
+    return tmp_path / "hello"
+
+
+@dataclass
+class Operator:
+    """Who sees load requests and decides on them.
+
+    Attributes:
+        approves: whether requests are approved at once; otherwise the decision takes forever.
+        asked: the load requests that were shown.
+        said: what was told.
+        failed: why changes were not loaded.
+    """
+
+    approves: bool = True
+    asked: list[int] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    async def decide(self, request: LoadRequest) -> None:
+        """Approve or wait."""
+        self.asked.append(request.id)
+        if not self.approves:
+            await asyncio.Event().wait()
+
+    def fail(self, error: Exception) -> None:
+        """Note an error."""
+        self.failed.append(one_line(error))
+
+
+@asynccontextmanager
+async def developing(
+    cluster: AlphaCluster, client: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Run what `reside dev` runs while the block is open; then end it as Ctrl-C does."""
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        data = await client.node.load_map(cluster.alpha.data.root.id)
+        alpha = AccountId(cluster.credentials.account_id)
+        session = Session(client.node, client.credentials, data, alpha, cluster.endpoint, http)
+        development = Development(session, Means(builder.build, operator.decide, operator.said.append), None)
+        with watching(folder) as changes:
+            states = dev.states(folder, builder.tag, changes)
+            running = asyncio.create_task(develop(development, states, operator.fail, expected_errors()))
+            try:
+                yield running
+            finally:
+                if not running.cancelling():
+                    running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+
+def edit(folder: Path, text: str) -> None:
+    path = folder / "main.py"
+    path.write_text(f"{path.read_text()}\n# {text}\n")
+
+
+async def status(cluster: AlphaCluster, number: int) -> str:
+    return (await records.find_request(cluster.alpha.data, number)).value.status
+
+
+async def until_said(operator: Operator, text: str) -> None:
+    await eventually(f"the line {text!r}", lambda: list(operator.said), lambda said: any(text in line for line in said))
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch, operator: Operator) -> None:
+    """Note what `states` prints."""
+    monkeypatch.setattr(dev, "fail", operator.fail)
+
+
+@pytest.fixture
+def operator() -> Operator:
+    """Return an operator who approves everything."""
+    return Operator()
+
+
+async def test_each_change_becomes_a_version_and_mistakes_wait_for_the_next_one(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> None:
+    async with developing(cluster, admin, builder, folder, operator):
+        await cluster.has_status("hello", "running")
+        edit(folder, "changed")
+        await cluster.has_status("hello", "stopped", "running")
+        await until_said(operator, "hello version 2 is running after ")
+        (folder / "main.py").write_text("def broken(:\n")
+        await eventually("the mistake", lambda: operator.failed, lambda failed: len(failed) == 1)
+        assert "main.py:1 is not Python" in operator.failed[0]
+        (folder / "main.py").write_text("repaired = True\n")
+        await cluster.has_status("hello", "stopped", "stopped", "running")
+        await until_said(operator, "hello version 3 is running after ")
+    assert len(operator.asked) == len(operator.failed) + 2
+    assert [line.partition(" after ")[0] for line in operator.said] == [
+        f"hello version {number} is running" for number in (1, 2, 3)
+    ]
+
+
+async def test_files_that_run_already_are_not_loaded_again(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> None:
+    async with developing(cluster, admin, builder, folder, operator):
+        await until_said(operator, "hello version 1 is running after ")
+    async with developing(cluster, admin, builder, folder, operator):
+        await until_said(operator, "hello version 1 is running, with the files as they are now")
+    assert len(operator.asked) == 1
+
+
+async def test_a_change_takes_the_place_of_one_that_waits_for_approval(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> None:
+    operator.approves = False
+    async with developing(cluster, admin, builder, folder, operator):
+        await eventually("the first question", lambda: list(operator.asked), lambda asked: len(asked) == 1)
+        operator.approves = True
+        edit(folder, "better")
+        await cluster.has_status("hello", "running")
+    assert [await status(cluster, number) for number in operator.asked] == ["rejected", "approved"]
+
+
+async def test_a_change_takes_the_place_of_a_version_that_does_not_start(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> None:
+    cluster.orders.hold.add("Deployment/hello-1")
+    cluster.orders.problems["Deployment/hello-1"] = "CrashLoopBackOff"
+    async with developing(cluster, admin, builder, folder, operator):
+        await until_said(operator, "CrashLoopBackOff")
+        edit(folder, "better")
+        await until_said(operator, "hello version 2 is running after ")
+    assert not operator.failed
+
+
+async def test_an_interruption_leaves_no_load_request_open(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> None:
+    operator.approves = False
+    async with developing(cluster, admin, builder, folder, operator):
+        await eventually("the question", lambda: list(operator.asked), lambda asked: len(asked) == 1)
+    assert await status(cluster, operator.asked[0]) == "rejected"
+    index = await open_requests.index(cluster.alpha.node, cluster.alpha.data.root)
+    await eventually("the end of open requests", lambda: list(index), lambda left: left == [])
+
+
+async def test_an_interruption_right_after_the_request_leaves_none_open_either(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> None:
+    cluster.orders.previewing = False
+
+    async def numbers() -> list[int]:
+        return [int(key) for key in await open_requests.index(cluster.alpha.node, cluster.alpha.data.root)]
+
+    async with developing(cluster, admin, builder, folder, operator) as running:
+        (number,) = await eventually("a request", numbers, lambda found: len(found) == 1)
+        running.cancel()
+        cluster.orders.previewing = True
+        await cluster.replace_previews()
+    assert await status(cluster, number) == "rejected"
+    assert operator.asked == []
+
+
+async def test_somebody_else_approves_if_the_developer_may_not(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, folder: Path, operator: Operator
+) -> None:
+    developer = await cluster.client("developer")
+    for name in ("load-request:create", "replica:read:all"):
+        order = {"account": developer.credentials.account_id, "replica": ALPHA_ID, "contract": ALPHA_CONTRACT}
+        await admin.call("grant-permission", order | {"permission": name})
+    await eventually("the permissions", lambda: developer.has("replica:read:all"))
+    async with developing(cluster, developer, builder, folder, operator):
+        await until_said(operator, "somebody else may approve it")
+        await admin.approve_latest(operator.asked[0])
+        await until_said(operator, "hello version 1 is running after ")
