@@ -22,10 +22,10 @@ pytestmark = pytest.mark.anyio
 def folder(tmp_path: Path) -> Path:
     """Return a folder with a file, a file in a folder, and a link to a file elsewhere."""
     (tmp_path / "replica/inner").mkdir(parents=True)
-    (tmp_path / "shared").mkdir()
-    for name in ("replica/main.py", "replica/inner/more.py", "shared/contract.yaml"):
+    (tmp_path / "common").mkdir()
+    for name in ("replica/main.py", "replica/inner/more.py", "common/contract.yaml"):
         (tmp_path / name).write_text("1")
-    (tmp_path / "replica/contract.yaml").symlink_to("../shared/contract.yaml")
+    (tmp_path / "replica/contract.yaml").symlink_to("../common/contract.yaml")
     return tmp_path / "replica"
 
 
@@ -52,7 +52,7 @@ def _add_folder(folder: Path) -> None:
 
 
 def _change_elsewhere(folder: Path) -> None:
-    (folder.parent / "shared/contract.yaml").write_text("2")
+    (folder.parent / "common/contract.yaml").write_text("2")
 
 
 @pytest.mark.parametrize("change", [_rewrite, _replace, _change_inner, _remove, _add_folder, _change_elsewhere])
@@ -94,4 +94,4 @@ async def test_without_watches_of_the_system_the_folder_is_polled(
 def test_links_to_files_elsewhere_are_followed(folder: Path) -> None:
     (folder / "broken").symlink_to("nowhere")
     (folder / "inside").symlink_to("main.py")
-    assert elsewhere(folder) == {folder.parent / "shared"}
+    assert elsewhere(folder) == {folder.parent / "common"}
