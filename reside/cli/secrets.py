@@ -30,7 +30,7 @@ from reside.model.errors import AnswerLost, InvalidInput
 from reside.model.secret_contract import SECRET_CONTRACT, SECRET_IDENTITY, check_name
 from reside.replica.client import call_method
 from reside.replica.profile import load_profile
-from reside.replica.secrets import find_secret, handed_over, read_value
+from reside.replica.secrets import SecretReader, handed_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -83,7 +83,7 @@ class Keeper:
             NotAllowed: this account may not read it.
         """
         group = (await load_profile(self.node, self.account)).group
-        found = await read_value(self.node, await find_secret(self.node, group.id, name), name)
+        found = await SecretReader(self.node, group.id, name).read()
         if found is None:
             raise InvalidInput(f"secret {name} has no value: set it with `reside secret set {name}`")
         return found
@@ -245,9 +245,14 @@ def _row(names: Names, secret: dict[str, Any]) -> dict[str, Any]:
         "version": secret["version"],
         "at": None if at is None else datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
         "by": None if secret["by"] is None else names.name_of(secret["by"]),
-        "readers": [names.name_of(account) for account in secret["readers"]],
-        "writers": [names.name_of(account) for account in secret["writers"]],
+        "readers": _named(names, secret["readers"]),
+        "writers": _named(names, secret["writers"]),
     }
+
+
+def _named(names: Names, accounts: Sequence[str]) -> list[str]:
+    """Return the names of accounts in order, and after them the ids of those that have none."""
+    return sorted((names.name_of(account) for account in accounts), key=lambda name: (name in accounts, name))
 
 
 def _say(text: str) -> None:

@@ -39,7 +39,7 @@ from reside.model.secret_contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 
     from reside.jazz import AccountId, CoMap, Group, Node
     from reside.replica.context import Context
@@ -92,28 +92,26 @@ async def following(context: Context, name: str) -> AsyncIterator[AsyncIterator[
     """
     peer = await context.peer(SECRET_CONTRACT)
     await peer.until_granted(READ_SECRET, check_name(name))
-    entry = await find_secret(context.node, peer.profile.group.id, name)
-    changed = asyncio.Event()
-    unsubscribe = [entry.on_change(lambda _: changed.set()), entry.group.on_change(lambda _: changed.set())]
+    found = _values(SecretReader(context.node, peer.profile.group.id, name))
+    try:
+        yield found
+    finally:
+        await found.aclose()
 
-    async def values() -> AsyncGenerator[ReadSecret]:
-        last = 0
+
+async def _values(reader: SecretReader) -> AsyncGenerator[ReadSecret]:
+    changed, last = asyncio.Event(), 0
+    try:
         while True:
             changed.clear()
-            current = await read_value(context.node, entry, name)
+            current = await reader.read(changed)
             if current is not None and current.version != last:
                 last = current.version
                 yield current
             else:
                 await changed.wait()
-
-    found = values()
-    try:
-        yield found
     finally:
-        await found.aclose()
-        for each in unsubscribe:
-            each()
+        reader.close()
 
 
 async def write_secret(context: Context, name: str, value: str) -> int:
@@ -161,45 +159,67 @@ async def run_program(context: Context, command: Sequence[str], variables: Mappi
         raise failed.exceptions[0] from None
 
 
-async def find_secret(node: Node, public: str, name: str) -> CoMap:
-    """Return the map of a secret.
+class SecretReader:
+    """Reads one secret, as long as this account may.
 
     Args:
-        node: the node of an account.
+        node: the node of the account.
         public: id of the group of the profile of the replica *secret*.
         name: name of the secret.
-
-    Raises:
-        InvalidInput: the secret does not exist.
-        NotAllowed: this account may not read it.
     """
-    pointer = await node.find_unique_map(public, secret_by_name(name))
-    target = None if pointer is None else pointer.get(TARGET)
-    if not isinstance(target, str):
-        raise InvalidInput(f"secret {name} does not exist: set it with `reside secret set {name}`")
-    entry = await node.load_map(CoId(target))
-    _check_readable(node, entry, name)
-    return entry
 
+    def __init__(self, node: Node, public: str, name: str) -> None:
+        self._node = node
+        self._public = public
+        self._name = name
+        self._watched: dict[str, Callable[[], None]] = {}
 
-async def read_value(node: Node, entry: CoMap, name: str) -> ReadSecret | None:
-    """Return the current value in the map of a secret; None if it has none.
+    async def read(self, changed: asyncio.Event | None = None) -> ReadSecret | None:
+        """Return the current value; None if the secret has none.
 
-    Raises:
-        NotAllowed: this account may not read the secret any more.
-        NotReady: the value can't be read now.
-    """
-    for _ in range(_READS):
-        _check_readable(node, entry, name)
-        state = SecretState.parse(entry.get(STATE))
-        if state is None or state.value is None:
-            return None
-        with suppress(ValueDeleted, ValueNotFound):  # another value has replaced it
-            value = (await node.load_map(CoId(state.value))).get(VALUE)
-            if isinstance(value, str):
-                return ReadSecret(state.version, value)
-        await node.catch_up()
-    raise NotReady(f"the value of secret {name} can't be read now: try again")
+        Args:
+            changed: is set at each later change of what was read, until `close`.
+
+        Raises:
+            InvalidInput: the secret does not exist.
+            NotAllowed: this account may not read it.
+            NotReady: the value can't be read now.
+        """
+        for _ in range(_READS):
+            with suppress(ValueNotFound):  # another value, or another map, has replaced it
+                state = SecretState.parse((await self._find(changed)).get(STATE))
+                if state is None or state.value is None:
+                    return None
+                value = (await self._node.load_map(CoId(state.value))).get(VALUE)
+                if isinstance(value, str):
+                    return ReadSecret(state.version, value)
+            await self._node.catch_up()
+        raise NotReady(f"the value of secret {self._name} can't be read now: try again")
+
+    def close(self) -> None:
+        """Unsubscribe from all changes."""
+        while self._watched:
+            self._watched.popitem()[1]()
+
+    async def _find(self, changed: asyncio.Event | None) -> CoMap:
+        """Return the map of the secret."""
+        pointer = await self._node.find_unique_map(self._public, secret_by_name(self._name))
+        target = None if pointer is None else pointer.get(TARGET)
+        if pointer is None or not isinstance(target, str):
+            raise InvalidInput(f"secret {self._name} does not exist: set it with `reside secret set {self._name}`")
+        found = await self._node.load_map(CoId(target))
+        if found.deleted:
+            raise ValueDeleted(found.id)
+        if not found.has_owner or found.group.my_role is None:
+            raise NotAllowed(
+                f"secret {self._name} can't be read by {self._node.account_id}, which lacks {READ_SECRET} for it: "
+                f"grant it with `reside permission grant ACCOUNT secret {READ_SECRET} --instance {self._name}`"
+            )
+        if changed is not None:
+            for value in (pointer, found, found.group):
+                if value.id not in self._watched:
+                    self._watched[value.id] = value.on_change(lambda _: changed.set())
+        return found
 
 
 @asynccontextmanager
@@ -230,14 +250,6 @@ async def _handing_group(node: Node, receiver: AccountId) -> Group:
         await group.add_member(receiver, "reader")
         found = await node.unique_map(node.account, name, {"group": group.id})
     return await node.load_group(str(found["group"]))
-
-
-def _check_readable(node: Node, entry: CoMap, name: str) -> None:
-    if not entry.has_owner or entry.group.my_role is None:
-        raise NotAllowed(
-            f"secret {name} can't be read by {node.account_id}, which lacks {READ_SECRET} for it: grant it with "
-            f"`reside permission grant ACCOUNT secret {READ_SECRET} --instance {name}`"
-        )
 
 
 class _Environment:

@@ -9,6 +9,9 @@ Invariants: the caller holds the lock of the root. A value becomes the current o
 server has it. `stale` of the map of a secret names every other map with a value that may exist, so what a process
 that died has left is deleted with the next change of the secret, or at the next start. Before a value is written, the
 group has no other readers than those who are expected to be: the read key is rotated first.
+
+All that was ever written to a map stays in its log. So after some changes a secret gets another map in the same group,
+and the one before is deleted; readers look up the map at each change.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from reside.jazz import AccountId, CoId, ValueDeleted, ValueNotFound
+from reside.jazz import AccountId, CoId, ValueNotFound
 from reside.model.errors import Conflict, NotReady
 from reside.model.lookup import TARGET
 from reside.model.secret_contract import (
@@ -42,6 +45,8 @@ ROOT_NAME: Final = "secret.v1"
 _INDEX: Final = "index"
 """Member of the root: id of a map that only this replica reads: name of a secret → id of its map."""
 _STALE: Final = "stale"
+REPLACE_AFTER: Final = 192
+"""Transactions after which a secret gets another map. A value takes three."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class Secrets:
         pointer = await node.unique_map(self.context.public, secret_by_name(name))
         if pointer.get(TARGET) != found.id:
             pointer.set(TARGET, found.id)
+            await node.flush()  # before a map that this one replaces is deleted
         return found
 
     async def add_reader(self, name: str, account: str) -> None:
@@ -119,6 +125,8 @@ class Secrets:
         found, node = await self.ensure(name), self.context.node
         await self.sync_readers(name)
         before = SecretState.parse(found.get(STATE))
+        if found.transaction_count >= REPLACE_AFTER:
+            found = await self._replace_map(name, found)
         made = found.group.create_map()
         found.set(_STALE, [*_stale(found), made.id])
         made.set(VALUE, value)
@@ -149,6 +157,13 @@ class Secrets:
         if found is not None and _stale(found):
             await self._erase(found)
 
+    async def _replace_map(self, name: str, found: CoMap) -> CoMap:
+        """Give a secret another map, with the same content; the one before is stale."""
+        made = found.group.create_map(found.as_dict() | {_STALE: [*_stale(found), found.id]})
+        await self.context.node.flush()  # the index names no map that the server does not have
+        self.index.set(name, made.id)
+        return await self.ensure(name)
+
     async def _replace(self, found: CoMap, before: SecretState | None, state: SecretState) -> None:
         left = [co_id for co_id in _stale(found) if co_id != state.value]
         former = [] if before is None or before.value is None else [before.value]
@@ -161,7 +176,7 @@ class Secrets:
         for co_id in stale:
             try:
                 (await self.context.node.load_map(CoId(co_id))).destroy()
-            except (ValueDeleted, ValueNotFound):  # or its content was never sent
+            except ValueNotFound:  # it is deleted, or its content was never sent
                 continue
         if stale:
             found.set(_STALE, [])

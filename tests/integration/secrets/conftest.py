@@ -15,7 +15,7 @@ from support.jazz_server import jazz_server
 from reside.model.secret_contract import READ_SECRET, SET_SECRET, WRITE_SECRET
 from reside.replica import load_contract
 from reside.replica.profile import load_profile
-from reside.replica.secrets import find_secret, handed_over, read_value
+from reside.replica.secrets import SecretReader, handed_over
 from reside.secrets.app import declare
 from reside.testing import cluster as in_process
 
@@ -56,14 +56,16 @@ class World:
 
     async def entry(self, user: User, name: str) -> CoMap:
         """Return the map of a secret as a user sees it."""
-        await user.node.catch_up()
-        group = (await load_profile(user.node, self.keeper.account)).group
-        return await find_secret(user.node, group.id, name)
+        return await (await self._reader(user, name))._find(None)
 
     async def get(self, user: User, name: str) -> str | None:
         """Return the value of a secret as a user reads it."""
-        found = await read_value(user.node, await self.entry(user, name), name)
+        found = await (await self._reader(user, name)).read()
         return None if found is None else found.value
+
+    async def _reader(self, user: User, name: str) -> SecretReader:
+        await user.node.catch_up()
+        return SecretReader(user.node, (await load_profile(user.node, self.keeper.account)).group.id, name)
 
     async def decrypted(self, user: User) -> dict[Stored, str]:
         """Return all that a user can decrypt of everything that the server has stored."""

@@ -17,7 +17,6 @@ from support.jazz_server import jazz_server
 
 from reside.jazz.wire.header import unique_header
 from reside.model.secret_contract import STATE, secret_by_name
-from reside.replica.profile import load_profile
 from reside.secrets.store import ROOT_NAME, open_secrets
 from reside.testing import cluster as in_process
 
@@ -101,7 +100,7 @@ async def test_what_strangers_upload_under_the_names_does_not_count() -> None:
             for name in (ROOT_NAME, secret_by_name("taken")):
                 await squatted(user.node, server.url, public, name, forged)
             async with running(server, cluster, keeper) as world:
-                assert (await load_profile(user.node, keeper.account)).group.id == public
+                assert world.context.public.id == public
                 writer, reader = await world.user(sets="taken"), await world.user(reads="taken")
                 await world.set(writer, "taken", "genuine")
                 await eventually("the value", lambda: world.get(reader, "taken"), lambda found: found == "genuine")

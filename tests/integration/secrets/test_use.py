@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from support.deleted_values import is_deleted
 from support.eventually import eventually
 
 from reside.model.errors import InvalidInput, NotAllowed, NotReady
 from reside.model.secret_contract import READ_SECRET, WRITE_SECRET
 from reside.replica import Replica
 from reside.replica.secrets import following, read_secret, run_program, write_secret
+from reside.secrets import store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +58,27 @@ async def test_a_replica_reads_a_secret_once_it_may_and_there_is_a_value(world: 
             await world.cluster.revoke(instance, world.keeper, READ_SECRET, name)
             with pytest.raises(NotAllowed):
                 await anext(values)
+
+
+async def test_a_follower_gets_each_value_when_the_map_of_the_secret_is_replaced(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of a map grows with each value, so it is replaced from time to time."""
+    monkeypatch.setattr(store, "REPLACE_AFTER", 6)
+    instance, reader = await requiring(world, name), await world.user(reads=name)
+    writer, maps = await world.user(sets=name), set()
+    async with instance.running() as context:
+        await world.set(writer, name, "value 1")
+        async with following(context, name) as values:
+            for number in range(2, 8):
+                assert (await anext(values)).value == f"value {number - 1}"
+                await world.set(writer, name, f"value {number}")
+                maps.add((await world.entry(reader, name)).id)
+            assert (await anext(values)).version == 7
+    last = (await world.entry(reader, name)).id
+    assert len(maps) > 2
+    for replaced in maps - {last}:
+        await eventually("the deletion", partial(is_deleted, reader.node, replaced))
 
 
 async def test_a_replica_sets_a_secret(world: World, name: str) -> None:

@@ -49,6 +49,8 @@ def test_the_image_contains_its_program_and_its_contract_and_requires_nothing() 
 def test_a_permission_on_a_secret_names_the_secret(permission: str) -> None:
     asked = RequiredPermission(name=permission, instance_id="db-password")
     assert check_permission("it", asked, contract()) == "db-password"
+    asked = RequiredPermission(name=permission, params={"name": "db-password"})  # as in a set of the user manager
+    assert check_permission("it", asked, contract()) == "db-password"
     with pytest.raises(LoadRefused, match="needs an instance"):
         check_permission("it", RequiredPermission(name=permission), contract())
 
