@@ -10,27 +10,23 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from reside.common.transience import safe_text
 from reside.common.workqueue import WorkQueue
-from reside.model.applied import as_applied
 from reside.model.constants import FIELD_MANAGER, PLATFORM_STACK, TEARDOWN_MARKER
-from reside.model.errors import NotReady, ResideError
+from reside.model.errors import NotReady
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import ATTEMPTS, REPAIR_BACKOFF, RepairLimiter
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable, ForeignObjects, fault_text, judge
 from reside.sentinel.guard.availability import Availability
+from reside.sentinel.guard.desired import DesiredObjects
 from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over, to_take_over
 from reside.sentinel.guard.findings import Findings
+from reside.sentinel.guard.finished_jobs import FinishedJobs
 from reside.sentinel.guard.own_writes import OwnWrites
 from reside.sentinel.guard.verifications import Verifications
 from reside.sentinel.objects.identity import is_finished_job, is_ours, metadata, split_key
-from reside.sentinel.objects.live import reported
-from reside.sentinel.objects.packed import pack, unpack
-from reside.sentinel.objects.secrets import all_references, filled, live_value
 from reside.sentinel.objects.yields import left_to_others, unless_changed
 from reside.sentinel.store.verified import VerifiedStates
 
@@ -42,10 +38,9 @@ if TYPE_CHECKING:
     from reside.sentinel.guard.api import KubernetesApi
     from reside.sentinel.guard.authority import Authority
     from reside.sentinel.guard.cache import ObjectCache
+    from reside.sentinel.guard.desired import Desired
     from reside.sentinel.guard.drift import Action
-    from reside.sentinel.objects.packed import Packed
-    from reside.sentinel.objects.secrets import Reference
-    from reside.sentinel.store.stacks import StackStore, StoredStack
+    from reside.sentinel.store.stacks import StackStore
     from reside.sentinel.store.vault import Vault
 
 _CHANGED: Final = frozenset({HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY})
@@ -53,21 +48,6 @@ _CHANGED: Final = frozenset({HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTIT
 _WORKERS = 4
 _RESET_AFTER_S = 120.0
 _ATTEMPTS_BEFORE_REPORT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Desired:
-    """An object that a stored stack desires; `fault` says why it is None."""
-
-    stack: str
-    namespace: str
-    packed: Packed | None
-    fault: str | None = None
-
-    @property
-    def object(self) -> K8sObject | None:
-        """The object, as it is applied."""
-        return None if self.packed is None else as_applied(unpack(self.packed), self.namespace)
 
 
 class DriftRepairer:
@@ -92,18 +72,12 @@ class DriftRepairer:
         self._api = api
         self._cache = cache
         self._store = store
-        self._vault = vault
         self._authority = authority
-        self._desired: dict[str, _Desired] = {}
-        self._made: dict[str, StoredStack] = {}
-        """Stack → as it was stored when `_desired` was made from it."""
-        self._keys: dict[str, tuple[str, ...]] = {}
-        """Stack → `Kind/name` of its objects in `_desired`."""
+        self._desired = DesiredObjects(api.namespace, store, vault, cache)
         files = VerifiedStates(store.verified, vault)
         files.keep_only(store.stacks)
         self.verified = Verifications(files)
-        self._ended: dict[str, K8sObject] = {}
-        """Jobs whose end is noted and not stored."""
+        self._finished = FinishedJobs(store, authority)
         self._suspended: set[str] = set()
         self._listed: set[str] = set()
         """Kinds of which a list was seen."""
@@ -137,20 +111,20 @@ class DriftRepairer:
 
     def reload(self) -> None:
         """Read the stacks that have changed from the store again, and examine the objects of all."""
-        for name in {*self._made, *self._store.stacks}:
-            if self._is_outdated(name):
-                self._replace(name)
-            self.verified.load(name, self._keys.get(name, ()))
+        for name in self._desired.stacks():
+            if self._desired.is_outdated(name):
+                self._replaced(name, self._desired.replace(name))
+            self.verified.load(name, self._desired.keys_of(name))
         self.examine_all()
 
     def update(self, name: str) -> None:
         """Read one stack from the store again, and examine its objects."""
-        self._replace(name)
+        self._replaced(name, self._desired.replace(name))
         self.examine(name)
 
     def examine(self, name: str) -> None:
         """Queue all objects of a stack."""
-        for key in self._keys.get(name, ()):
+        for key in self._desired.keys_of(name):
             self._queue.add(key)
 
     def examine_all(self) -> None:
@@ -192,7 +166,7 @@ class DriftRepairer:
             yield written
         finally:
             self._suspended.discard(name)
-            self._replace(name)
+            self._replaced(name, self._desired.replace(name))
             for key, live in self._own.end(objects, written, self._cache.objects).items():
                 self._verify(key, live)
             self.examine(name)
@@ -206,47 +180,11 @@ class DriftRepairer:
         await self._cache.ready.wait()
         await self._queue.wait_idle()
 
-    def _is_outdated(self, name: str) -> bool:
-        """Return whether a stack, or a secret value of it, may have changed since it was read."""
-        stored = self._store.stacks.get(name)
-        return stored is None or self._made.get(name) is not stored or bool(_references(stored))
-
-    def _replace(self, name: str) -> None:
-        stored = self._store.stacks.get(name)
-        if stored is None:
-            self._made.pop(name, None)
-        else:
-            self._made[name] = stored
-        found = self._stack(stored) if stored else {}
-        for key in self._keys.pop(name, ()):
-            if (held := self._desired.get(key)) is not None and held.stack == name:
-                del self._desired[key]
-                if key not in found:
-                    self.findings.forget(key)
-        self.verified.keep_only(name, found)
-        if found:
-            self._desired |= found
-            self._keys[name] = tuple(found)
-
-    def _stack(self, stored: StoredStack) -> dict[str, _Desired]:
-        """Return the desired objects of a stack. Only Secrets are unpacked, because only they reference values."""
-        found = stored.by_key_packed()
-        return {
-            key: self._resolved(stored, unpack(obj))
-            if split_key(key)[0] == "Secret"
-            else _Desired(stored.name, self._api.namespace, obj)
-            for key, obj in found.items()
-        }
-
-    def _resolved(self, stored: StoredStack, obj: K8sObject) -> _Desired:
-        def value_of(reference: Reference) -> str | None:
-            kept = self._vault.get(stored.owner, reference.target)
-            return kept if kept is not None else live_value(self._cache.get(reference.object), reference.key)
-
-        try:
-            return _Desired(stored.name, self._api.namespace, pack(filled(obj, value_of)))
-        except ResideError as error:
-            return _Desired(stored.name, self._api.namespace, None, safe_text(error))
+    def _replaced(self, name: str, gone: Iterable[str]) -> None:
+        """Forget what is known about the objects that a stack no longer has, after it was read again."""
+        for key in gone:
+            self.findings.forget(key)
+        self.verified.keep_only(name, self._desired.keys_of(name))
 
     def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         """Handle a change of a live object."""
@@ -256,45 +194,16 @@ class DriftRepairer:
         if desired is None:
             return
         ended = live or before
-        if ended is not None and is_finished_job(ended):
-            self._note_finished(desired.stack, key, ended)
-        if desired.packed is None and live is not None and (stored := self._store.stacks.get(desired.stack)):
-            self._desired |= self._stack(stored)  # a live Secret may contain a value that was missing
+        if ended is not None and is_finished_job(ended) and self._finished.note(desired.stack, key, ended):
+            self._notify(key)
+        if desired.packed is None and live is not None:
+            self._desired.fill(desired.stack)
         self._queue.add(key)
 
-    def _note_finished(self, stack: str, key: str, job: K8sObject) -> None:
-        """Note the end of a Job, in memory at once; `_handle` stores it, outside of the event loop."""
-        if not self._authority.may_restore or self._is_noted(stack, key):
-            return
-        if not self._authority.may_change:
-            self._store.load_one(stack)  # the leader may have written it in the meantime
-            if self._is_noted(stack, key):
-                return
-        stored = self._store.stacks[stack]
-        ended = self._ended[key] = reported(job)
-        self._store.put(replace(stored, finished={**stored.finished, key: ended}))
-        self._notify(key)
-
-    async def _store_finished(self, key: str) -> None:
-        """Store the end of a Job that was noted.
-
-        Raises:
-            NotReady: the volume can't be written. It is tried again; a restart before that loses it.
-        """
-        desired = self._desired.get(key)
-        stored = self._store.stacks.get(desired.stack) if desired else None
-        if stored is not None:
-            await self._store.save_aside(replace(stored, finished={**stored.finished, key: self._ended[key]}))
-        self._ended.pop(key, None)
-
-    def _is_noted(self, stack: str, key: str) -> bool:
-        """Return whether the end of a Job is stored, or its stack no longer exists."""
-        stored = self._store.stacks.get(stack)
-        return stored is None or key in stored.finished
-
     async def _handle(self, key: str) -> None:
-        if key in self._ended:
-            await self._store_finished(key)
+        if self._finished.is_unsaved(key):
+            desired = self._desired.get(key)
+            await self._finished.save(desired.stack if desired else None, key)
         action = self._action(key)
         desired = self._desired.get(key)
         if action == "leave" or desired is None:
@@ -305,23 +214,16 @@ class DriftRepairer:
             self._queue.add(key, after=pause)
             return
         if not self._authority.may_change:
-            self._reload_stack(desired.stack)
-            if self._action(key) != action:
+            self._replaced(desired.stack, self._desired.reload(desired.stack))  # the leader may have written it
+            desired = self._desired.get(key)
+            if desired is None or self._action(key) != action:
                 return
         try:
-            await self._repair(key, self._desired[key], action)
+            await self._repair(key, desired, action)
         except Exception as error:
             self._failed(key, error)
             raise
         self._succeeded(key)
-
-    def _reload_stack(self, name: str) -> None:
-        """Read a stack from the volume again, because the leader may have written it in the meantime."""
-        self._store.load_one(name)
-        if (stored := self._store.stacks.get(name)) is not None:
-            for reference in _references(stored):
-                self._vault.load_one(stored.owner, reference.target)
-        self._replace(name)
 
     def _action(self, key: str) -> Action:
         """Return the repair of an object that our authority permits."""
@@ -342,7 +244,7 @@ class DriftRepairer:
             return "leave"
         return action
 
-    async def _repair(self, key: str, desired: _Desired, action: Action) -> None:
+    async def _repair(self, key: str, desired: Desired, action: Action) -> None:
         if desired.object is None:
             raise NotReady(desired.fault or f"{key}: no desired object")
         before = self._cache.get(key) if action == "apply" else await self._unlabelled(key)
@@ -441,12 +343,3 @@ class DriftRepairer:
     def _notify(self, key: str) -> None:
         for listener in list(self._listeners):
             listener(key)
-
-
-def _references(stored: StoredStack) -> list[Reference]:
-    """Return the secret references of a stack; none if one is malformed, which is a fault of its object."""
-    try:
-        found = stored.by_key()
-        return all_references(found[key] for key in found if split_key(key)[0] == "Secret")
-    except ResideError:
-        return []

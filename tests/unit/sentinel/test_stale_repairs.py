@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from unit.sentinel.test_drift_repair import DictApi, Setup, new_setup, stored
+from unit.sentinel.repair_setup import DictApi, Setup, new_setup, stored
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.sentinel.errors import ClusterRefused
