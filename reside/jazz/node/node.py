@@ -4,35 +4,32 @@ Values are kept in memory, written locally first, and synced in the background. 
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Self
 
-from reside.jazz.errors import InvalidCredentials, ValueDeleted, ValueNotFound
+from reside.jazz.errors import InvalidCredentials, ValueNotFound
 from reside.jazz.groups.account import Account, Credentials
 from reside.jazz.groups.group import Group
 from reside.jazz.groups.invites import Invite
 from reside.jazz.groups.joining import accept_invite
-from reside.jazz.ids import EVERYONE, CoId, Json
+from reside.jazz.ids import EVERYONE
 from reside.jazz.memory.store import no_account
 from reside.jazz.node.notes import UnfencedNotes
 from reside.jazz.node.runtime import Runtime
 from reside.jazz.node.statistics import Statistics
+from reside.jazz.node.unique_values import UniqueValues
 from reside.jazz.operations.loader import ABSENT_GRACE_S
 from reside.jazz.removals import UNIQUE_NAME, RemovalRecord, WritePolicy
 from reside.jazz.values.cofeed import CoFeed
-from reside.jazz.values.colist import CoList, appending
-from reside.jazz.values.comap import CoMap, assigning
-from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.colist import CoList
+from reside.jazz.values.comap import CoMap
 from reside.jazz.values.stream import FileStream
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.values.value import Value
-from reside.jazz.wire.header import Header, Unique, unique_header
 
 if TYPE_CHECKING:
     from reside.jazz.disk.database import SqliteStore
-
-W = TypeVar("W", bound=OwnedValue)
 
 
 def now_ms() -> int:
@@ -40,7 +37,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Node:
+class Node(UniqueValues):
     """One account's view of its values, synced with one server or several.
 
     Use it as an async context manager, and then call `register` or `login`::
@@ -317,96 +314,6 @@ class Node:
             InvalidState: neither `register` nor `login` was called yet.
         """
         return self._host.create_group(name)
-
-    def unique_map_id(self, owner: str, unique: Unique) -> CoId:
-        """Return the id of the unique map with a name in a group. Every node computes the same id."""
-        return unique_header("comap", owner, unique).co_id
-
-    async def find_unique_map(self, owner: str, unique: Unique) -> CoMap | None:
-        """Load the unique map with a name in a group.
-
-        Returns:
-            the map; None if there is none, or if nobody who may write to it has done so: anyone can upload its header.
-
-        Raises:
-            ValueDeleted: it was deleted.
-        """
-        return await self._find_unique(unique_header("comap", owner, unique), CoMap)
-
-    async def unique_map(self, owner: Group, unique: Unique, init: Mapping[str, Json] | None = None) -> CoMap:
-        """Load the unique map with a name in a group; create it if there is none.
-
-        Args:
-            owner: the owning group.
-            unique: the name: a non-empty text, or a mapping of texts to texts.
-            init: the first content of a new map. If several nodes create the map concurrently, only the earliest
-                content counts.
-
-        Raises:
-            ValueDeleted: it was deleted and can't be created again.
-        """
-        changes = assigning(init or {})
-        return await self._unique(unique_header("comap", owner.id, unique), CoMap, changes)
-
-    async def upsert_unique_map(self, owner: Group, unique: Unique, values: Mapping[str, Json]) -> CoMap:
-        """Assign keys of the unique map with a name in a group; create the map if there is none.
-
-        Other keys are kept. A key that has its value is not written again. Of several nodes that do this concurrently,
-        the last writer of each key wins, also if all of them create the map.
-
-        Raises:
-            NotPermitted: this account may not write there.
-            ValueDeleted: it was deleted and can't be created again.
-        """
-        found = await self.unique_map(owner, unique)
-        found.update({key: value for key, value in values.items() if not found.has(key, value)})
-        return found
-
-    async def find_unique_list(self, owner: str, unique: Unique) -> CoList | None:
-        """Load the unique list with a name in a group; see `find_unique_map`."""
-        return await self._find_unique(unique_header("colist", owner, unique), CoList)
-
-    async def unique_list(self, owner: Group, unique: Unique, items: Iterable[Json] = ()) -> CoList:
-        """Load the unique list with a name in a group; create it if there is none. See `unique_map`."""
-        header = unique_header("colist", owner.id, unique)
-        return await self._unique(header, CoList, appending(items))
-
-    async def upsert_unique_list(self, owner: Group, unique: Unique, items: Iterable[Json]) -> CoList:
-        """Make the unique list with a name in a group equal to `items` (`CoList.apply`); create it if there is none.
-
-        If several nodes create it concurrently, only the earliest content counts.
-
-        Raises:
-            NotPermitted: this account may not write there.
-            ValueDeleted: it was deleted and can't be created again.
-        """
-        wanted, header = list(items), unique_header("colist", owner.id, unique)
-        found = await self._find_unique(header, CoList)
-        if found is None:
-            return self._host.creator.unique(header, CoList, appending(wanted))
-        found.apply(wanted)
-        return found
-
-    async def find_unique_feed(self, owner: str, unique: Unique) -> CoFeed | None:
-        """Load the unique feed with a name in a group; see `find_unique_map`."""
-        return await self._find_unique(unique_header("costream", owner, unique), CoFeed)
-
-    async def unique_feed(self, owner: Group, unique: Unique, items: Iterable[Json] = ()) -> CoFeed:
-        """Load the unique feed with a name in a group; create it if there is none. See `unique_map`."""
-        return await self._unique(unique_header("costream", owner.id, unique), CoFeed, list(items))
-
-    async def _find_unique(self, header: Header, kind: type[W]) -> W | None:
-        try:
-            found = await self._host.load_as(header.co_id, kind, grace=0.0)
-        except ValueDeleted:
-            raise
-        except ValueNotFound:
-            return None
-        return found if found.is_initialized else None
-
-    async def _unique(self, header: Header, kind: type[W], changes: Sequence[Json]) -> W:
-        found = await self._find_unique(header, kind)
-        return self._host.creator.unique(header, kind, changes) if found is None else found
 
     # Sending
 

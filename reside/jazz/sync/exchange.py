@@ -12,7 +12,8 @@ from typing import Final
 from reside.jazz.ids import SessionId, is_delete_session
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.sync.protocol import Send, Sync
+from reside.jazz.sync.interfaces import Send
+from reside.jazz.sync.protocol import Sync
 from reside.jazz.sync.receiver import BatchReceiver
 from reside.jazz.wire.session import SessionLog
 

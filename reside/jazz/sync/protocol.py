@@ -12,13 +12,14 @@ omitted that the server has lost.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, is_co_id
 from reside.jazz.memory.covalue import Batch, Core, own
 from reside.jazz.memory.dependencies import by_dependency, needs
 from reside.jazz.memory.store import Store
+from reside.jazz.sync.interfaces import Send, SyncHost
 from reside.jazz.sync.known_state import KnownState
 from reside.jazz.sync.load_queue import LoadQueue
 from reside.jazz.sync.messages import (
@@ -29,50 +30,12 @@ from reside.jazz.sync.messages import (
     read_batches,
     read_counts,
 )
-from reside.jazz.sync.receiver import BatchReceiver
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.header import header_of
 
 _log = logging.getLogger(__name__)
 _MAX_CORRECTIONS: Final = 3
 _MAX_COMPARISONS: Final = 3
-
-
-class Send(Protocol):
-    """Sends a message, unless `may_send` returns False when it would be written to the network."""
-
-    def __call__(self, text: str, may_send: Callable[[], bool] | None = None, /) -> None:
-        """Send a message."""
-
-
-class SyncHost(Protocol):
-    """What the protocol needs of its node; the states of all servers of a node share it.
-
-    Attributes:
-        own_sessions: the sessions that this node writes.
-        receiver: verifies batches and adds them to the logs.
-    """
-
-    own_sessions: set[str]
-    receiver: BatchReceiver
-
-    def sign(self, core: Core) -> None:
-        """Sign what this node wrote to a value."""
-
-    def may_send(self, core: Core) -> bool:
-        """Return whether what was written here to a value may be sent."""
-
-    def check_of(self, core: Core) -> Callable[[], bool] | None:
-        """Return a function that calls `may_send` for a value; None if no fence applies to what was written to it."""
-
-    def confirmed(self, core: Core) -> None:
-        """Note that a server confirmed more of a value."""
-
-    def lacks(self, core: Core) -> None:
-        """Note that a server does not have a value whose header is missing here."""
-
-    def arrived(self, core: Core, sync: "Sync") -> None:
-        """Note that content of a value arrived from a server."""
 
 
 class Sync:
