@@ -1,9 +1,8 @@
 """Processes of Alpha that a test kills at an exact point: a node, a client of etcd and Alpha's state for each life.
 
-A life that is armed counts the points of an operation: before each write, at each suspension (what it awaits may happen
-or not) and at each resumption (it has happened). At the chosen point the process ends: nothing that it would do later
-happens, its locks stay until their leases end, and of its writes the server has all, or only those that it has
-acknowledged.
+A life that is armed counts the points of an operation (`support.life_points`). At the chosen point the process ends:
+nothing that it would do later happens, its locks stay until their leases end, and of its writes the server has all, or
+only those that it has acknowledged.
 """
 
 from __future__ import annotations
@@ -11,16 +10,15 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import httpx2
+from support.life_points import Points, Steps
+from support.mortal_parts import MortalNode, RecordingLocks, Wire
 
 from reside.alpha import app
 from reside.alpha.lock_access import leadership, root_user
 from reside.alpha.loop import Loop
-from reside.jazz import Node, fenced_writes
-from reside.locks import LockService
+from reside.jazz import fenced_writes
 from reside.locks.etcd import Etcd, encode
 from reside.locks.gateway import NOT_ENABLED
 from reside.replica import ControlBlock
@@ -30,25 +28,18 @@ from reside.replica.health import Health
 from reside.replica.lifecycle import _publish
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
+
+    import httpx2
 
     from reside.alpha.settings import AlphaSettings
     from reside.alpha.state import Alpha
     from reside.common.workqueue import WorkQueue
     from reside.jazz import Credentials
-    from reside.jazz.memory.covalue import Core
-    from reside.jazz.sync.known_state import KnownState
     from reside.locks import EtcdUser, Held
     from reside.replica.declaration import Declaration
 
-T = TypeVar("T")
 ENDPOINT = "http://alpha"
-FLUSH = "flush"
-"""The point at which a life waits for the acknowledgement of its writes."""
-
-
-class Death(BaseException):
-    """The simulated end of the process."""
 
 
 @dataclass
@@ -93,191 +84,6 @@ class Hosts:
         for key in (await self.etcd.gateway.post("/v3/kv/range", body)).get("kvs", []):
             if key.get("value") == encode(holder) and int(key.get("lease", 0)):
                 await self.etcd.revoke(int(key["lease"]))
-
-
-class Wire(httpx2.AsyncBaseTransport):
-    """The connection to etcd, which can be cut."""
-
-    def __init__(self, network: httpx2.AsyncBaseTransport) -> None:
-        self._network = network
-        self.is_cut = False
-        self.is_free = asyncio.Event()
-        self.is_free.set()
-        self.points: Points | None = None
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Pass a request on unless the wire is cut."""
-        points = self.points
-        if points is not None and not points.is_dead and _is_point(request, points):
-            await points.reach(f"request {request.url.path}")
-        if self.is_cut:
-            raise httpx2.ConnectError("the process is dead")
-        await self.is_free.wait()
-        return await self._network.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._network.aclose()
-
-
-class RecordingLocks(LockService):
-    """Locks that remember which were taken."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.taken: list[Held] = []
-
-    async def _acquire(self, key: str, ttl: int, wait: float | None) -> Held:
-        held = await super()._acquire(key, ttl, wait)
-        self.taken.append(held)
-        return held
-
-
-class Gate:
-    """Holds back the content that a node sends: a write reaches the server only when the node waits for it."""
-
-    def __init__(self, node: Node) -> None:
-        self._sync = node._runtime._servers.connections[0].sync
-        self._send = self._sync._send_delta
-        self._sync._send_delta = self._hold  # type: ignore[method-assign]
-        self._held: dict[str, Core] = {}
-        self.is_closed = False
-
-    def open(self) -> None:
-        """Send what was held back, and hold back nothing from now on."""
-        self.is_closed = False
-        held, self._held = self._held, {}
-        for core in held.values():
-            self._sync.push(core)
-
-    def drop(self) -> None:
-        """Lose what was held back."""
-        self._held.clear()
-
-    def _hold(self, core: Core, known: KnownState) -> bool:
-        if not self.is_closed:
-            return self._send(core, known)
-        self._held[core.co_id] = core
-        return False
-
-
-class MortalNode(Node):
-    """A node whose writes a life counts."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.gate = Gate(self)
-        self.points: Points | None = None
-        writer = self._host.writer
-        for name in ("create", "_append"):
-            setattr(writer, name, partial(self._counted, getattr(writer, name)))
-
-    def _counted(self, write: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        if self.points is not None and not self.points.pauses:
-            self.points.pass_by("write")
-        return write(*arguments, **options)
-
-    async def flush(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - as Node.flush
-        """Wait until the server acknowledged everything written; a life may die before anything is sent."""
-        if self.points is None:
-            return await super().flush(timeout=timeout)
-        await self.points.reach(FLUSH)
-        self.gate.open()
-        await super().flush(timeout=timeout)
-        self.gate.is_closed = self.points is not None
-        return None
-
-
-class Points:
-    """Counts the points of an operation, and ends the life at one of them.
-
-    Args:
-        at: the number of points to pass before.
-        die: called at the end of the life.
-        every: whether each suspension and resumption is a point, too.
-        pauses: whether the life is paused at the point instead of ended. Then only waits for an acknowledgement are
-            points, and with `every` suspensions and requests.
-
-    Attributes:
-        last: the point that was passed last.
-        is_dead: whether the life has ended.
-        is_counting: whether points are passed; otherwise the operation waits for others.
-        paused: set when the life is paused.
-        thawed: set by the test to continue it.
-    """
-
-    def __init__(self, at: int, die: Callable[[], None], *, every: bool = False, pauses: bool = False) -> None:
-        self._left = at
-        self._die = die
-        self.every = every
-        self.pauses = pauses
-        self.paused = asyncio.Event()
-        self.thawed = asyncio.Event()
-        self.last = ""
-        self.is_dead = False
-        self.is_counting = True
-
-    def pass_by(self, what: str) -> None:
-        """Pass a point.
-
-        Raises:
-            Death: it is the chosen one, or the life has ended.
-        """
-        if not self.is_dead:
-            if not self.is_counting:
-                return
-            self.last = what
-            self._left -= 1
-            if self._left >= 0 or self.paused.is_set():
-                return
-            if self.pauses:
-                self.paused.set()
-                return
-            self.is_dead = True
-            self._die()
-        raise Death
-
-    async def reach(self, what: str) -> None:
-        """Pass a point at which the life can be paused."""
-        self.pass_by(what)
-        if self.paused.is_set():
-            await self.thawed.wait()
-
-
-class Steps:
-    """An awaitable that runs a coroutine, and passes a point at each of its suspensions and resumptions."""
-
-    def __init__(self, work: Awaitable[T], points: Points) -> None:
-        self._work = work
-        self._points = points
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Forward what the coroutine awaits."""
-        steps: Any = self._work.__await__()
-        error: BaseException | None = None
-        while True:
-            try:
-                awaited = steps.send(None) if error is None else steps.throw(error)
-            except StopIteration as done:
-                return done.value
-            error = self._passed("suspension")
-            if error is not None:
-                continue
-            try:
-                yield awaited
-            except BaseException as raised:  # noqa: BLE001 - forwarded to the coroutine
-                error = raised
-            else:
-                error = self._passed("resumption")
-
-    def _passed(self, what: str) -> Death | None:
-        """Pass a point; return the death, once. What a dead coroutine awaits while it unwinds is no point."""
-        if self._points.every and not self._points.is_dead:
-            try:
-                self._points.pass_by(what)
-            except Death as death:
-                return death
-        return None
 
 
 class Life:
@@ -473,12 +279,6 @@ class Life:
 async def _to_the_end(steps: Any, points: Points) -> None:
     await steps
     points.pass_by("end")
-
-
-def _is_point(request: httpx2.Request, points: Points) -> bool:
-    """Return whether a request to etcd is a point: those that take or release a lock are, others change nothing."""
-    changes = request.url.path == "/v3/lease/revoke" or b"requestPut" in request.content
-    return points.every or (changes and not points.pauses)
 
 
 def _is_busy(queue: WorkQueue) -> bool:

@@ -15,7 +15,8 @@ from integration.alpha.load_operations import LOAD_OPERATIONS
 from integration.alpha.operations import Stage
 from integration.alpha.permission_operations import PERMISSION_OPERATIONS
 from integration.alpha.replica_operations import REPLICA_OPERATIONS
-from support.alpha_lives import FLUSH, Life
+from support.alpha_lives import Life
+from support.life_points import FLUSH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

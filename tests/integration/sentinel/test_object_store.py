@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integration.sentinel.test_apply import live, secret
+from integration.sentinel.stack_objects import live, secret
 from support.eventually import eventually
 from support.object_store import CREDENTIALS, Cloud, run_cloud
 from support.sentinel import config_map

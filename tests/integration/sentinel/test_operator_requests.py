@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integration.sentinel.test_apply import live, metric, secret, secret_value
+from integration.sentinel.stack_objects import live, metric, secret, secret_value
 from support.eventually import eventually
 from support.sentinel import config_map, kubectl
 
