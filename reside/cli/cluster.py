@@ -29,7 +29,7 @@ from reside.cli.fresh import FreshOptions, check_name, clear, prepare_local
 from reside.cli.progress import Steps
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
-from reside.seed import recording
+from reside.seed import outcome, recording
 from reside.seed import settings as stack_settings
 from reside.seed.rendering import render
 
@@ -61,11 +61,14 @@ def bootstrap_cluster(
     configuration = config.load()
     if not any(entry.name == account for entry in configuration.accounts):
         create_account(account)
+    start = outcome.timestamp()
     try:
         outputs = project.up(settings, name, steps.report)
     except project.BootstrapFailedError as error:
-        recording.record_failure(settings.target, None, str(error), unless_ended=True)
+        recording.record_failure(settings.target, None, str(error), since=start)
         raise
+    if not steps.seconds:
+        recording.confirm(settings.target)
     cluster = config.Cluster(
         name=name,
         namespace=settings.namespace,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from reside.access.target import Target
 from reside.model.errors import ResideError
-from reside.seed import logs, recording
+from reside.seed import logs, outcome, recording
 from reside.seed import settings as stack_settings
 from reside.seed.rendering import external_names
 from reside.seed.settings import SETTINGS_VARIABLE
@@ -78,6 +78,7 @@ def project_in(folder: Path) -> Path:
 def main() -> int:
     """Run `pulumi up`; return its exit code, or 2 for invalid settings."""
     logs.configure()
+    start = outcome.timestamp()
     try:
         settings = settings_of(os.environ)
     except ResideError as error:
@@ -90,7 +91,7 @@ def main() -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if code != 0:
-        recording.record_failure(settings.target, None, UNRECORDED, unless_ended=True)
+        recording.record_failure(settings.target, None, UNRECORDED, since=start)
     return code
 
 

@@ -101,6 +101,19 @@ def failed(data: Mapping[str, str], phase: str | None, error: str, now: str) -> 
     return _with(data, replace(_phase(data, phase, now), result="failed", ended=now), **ended)
 
 
+def confirmed(data: Mapping[str, str]) -> dict[str, str]:
+    """Return the data after a bootstrap that had nothing to do: an error outside of the phases is over."""
+    if data.get("result") != "failed" or {each.result for each in phases(data)} != {"done"}:
+        return dict(data)
+    return {**data, "result": "succeeded", "error": "", "cure": ""}
+
+
+def has_ended_since(data: Mapping[str, str], moment: str) -> bool:
+    """Return whether a bootstrap that began at this moment has recorded its error or success."""
+    times = [time for each in phases(data) for time in (each.started, each.ended) if time]
+    return data.get("result") in ("failed", "succeeded") and any(time >= moment for time in times)
+
+
 def error_text(error: BaseException) -> str:
     """Return the text of an error that may be published: messages of ReSide's errors contain no secrets."""
     if isinstance(error, ResideError):

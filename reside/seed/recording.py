@@ -88,11 +88,18 @@ def record_account(settings: BootstrapSettings, account: str) -> None:
     _run(settings.target, lambda data: {**data, "alphaAccount": account})
 
 
-def record_failure(target: Target, phase: str | None, error: str, *, unless_ended: bool = False) -> None:
-    """Record an error, or log it if that is not possible; with `unless_ended`, keep an error or success before it."""
+def record_failure(target: Target, phase: str | None, error: str, *, since: str | None = None) -> None:
+    """Record an error, or log it if that is not possible.
+
+    Args:
+        target: the cluster.
+        phase: the phase; None: it is outside of all phases.
+        error: the error.
+        since: the start of the bootstrap; an error or success that one of its phases has recorded is kept.
+    """
 
     def change(data: dict[str, str]) -> dict[str, str]:
-        if unless_ended and data.get("result") in ("failed", "succeeded"):
+        if since is not None and outcome.has_ended_since(data, since):
             return data
         return outcome.failed(data, phase, error, outcome.timestamp())
 
@@ -100,6 +107,11 @@ def record_failure(target: Target, phase: str | None, error: str, *, unless_ende
         _run(target, change, "BootstrapFailed", error, warning=True)
     except ResideError as refused:
         _log.warning("the error can't be recorded", configmap=outcome.NAME, error=error, reason=str(refused))
+
+
+def confirm(target: Target) -> None:
+    """Record that nothing was left to do, if all phases are done and an error outside of them is recorded."""
+    _run(target, outcome.confirmed)
 
 
 def _run(

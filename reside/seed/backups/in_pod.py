@@ -13,6 +13,7 @@ What is written and read is compressed.
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import os
@@ -21,6 +22,7 @@ import sqlite3
 import sys
 import tarfile
 import tempfile
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -33,12 +35,17 @@ LOCKS: Final = "/.pulumi/locks/"
 LOST: Final = "lost+found"
 """A folder of the file system; only root may read it."""
 CHUNK: Final = 1 << 16
+SNAPSHOT: Final = "reside-snapshot-"
+"""Beginning of the names of folders with copies that are not complete."""
 
 
 def snapshot(database: Path) -> None:
-    """Copy a database that others are writing, and write the copy. It has no name, so nothing can leave it behind."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "copy.db")
+    """Copy a database that others are writing, and write the copy.
+
+    A complete copy has no name, so nothing can leave it behind. A killed process may leave its folder to the next one.
+    """
+    with own_folder() as folder:
+        copy = folder / "copy.db"
         source, target = sqlite3.connect(f"file:{database}?mode=ro", uri=True), sqlite3.connect(copy)
         source.backup(target)
         target.close()
@@ -50,6 +57,40 @@ def snapshot(database: Path) -> None:
         if sys.stdin.buffer.readline():
             with gzip.GzipFile(fileobj=sys.stdout.buffer, mode="wb", compresslevel=1) as out:
                 shutil.copyfileobj(file, out, CHUNK)
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """Make a folder that is deleted at the end; delete those of processes that were killed, which hold no lock."""
+    parent = Path(tempfile.gettempdir())
+    with ExitStack() as stack:
+        with locked(parent):  # a folder that another process is about to lock is not free
+            for old in parent.glob(f"{SNAPSHOT}*"):
+                with locked(old, fcntl.LOCK_NB) as is_free:
+                    if is_free:
+                        shutil.rmtree(old)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=SNAPSHOT)))
+            stack.enter_context(locked(folder))
+        yield folder
+
+
+@contextmanager
+def locked(folder: Path, option: int = 0) -> Iterator[bool]:
+    """Hold the lock of a folder, which ends with this process; with `LOCK_NB`, yield whether it was free."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # it was just deleted
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | option)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
 
 
 def fingerprint(folder: Path) -> None:

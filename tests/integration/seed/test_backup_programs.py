@@ -86,6 +86,33 @@ def test_a_snapshot_that_nobody_wants_any_more_ends_and_leaves_nothing(
     assert list(temporary.iterdir()) == []
 
 
+def test_a_snapshot_removes_the_folder_of_a_killed_one_and_not_that_of_a_running_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    sqlite3.connect(tmp_path / "jazz.db").execute("CREATE TABLE any (value)")
+    copying = (
+        "from reside.seed.backups.in_pod import own_folder\nwith own_folder() as made: print(made, flush=True); input()"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", copying], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    with started[0] as killed, started[1] as running:
+        assert killed.stdout is not None
+        assert running.stdout is not None
+        left, kept = Path(killed.stdout.readline().strip()), Path(running.stdout.readline().strip())
+        (left / "copy.db").write_bytes(b"half of it")
+        killed.kill()
+        killed.wait()
+        assert run("snapshot", tmp_path / "jazz.db") == b"ready\n"
+        assert list(temporary.iterdir()) == [kept]
+        running.communicate("\n")
+    assert list(temporary.iterdir()) == []
+
+
 def test_a_missing_database_is_an_error_that_names_it(tmp_path: Path) -> None:
     said = run("snapshot", tmp_path / "jazz.db", code=1).decode()
     assert said == f"snapshot {tmp_path / 'jazz.db'}: unable to open database file\n"

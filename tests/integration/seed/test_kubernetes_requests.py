@@ -148,7 +148,7 @@ async def record(target: Target) -> tuple[dict[str, str], list[tuple[str | None,
 
 
 async def test_the_record_tells_each_phase_and_the_error_of_one(target: Target) -> None:
-    found = bootstrap_settings(target)
+    found, start = bootstrap_settings(target), outcome.timestamp()
     await asyncio.to_thread(recording.begin, found, "storage", is_first=True)
     await asyncio.to_thread(recording.end, found, "storage")
 
@@ -158,7 +158,7 @@ async def test_the_record_tells_each_phase_and_the_error_of_one(target: Target) 
 
     with pytest.raises(NotReady, match="Jazz does not respond"):
         await asyncio.to_thread(fail)
-    await asyncio.to_thread(recording.record_failure, target, None, "another", unless_ended=True)
+    await asyncio.to_thread(recording.record_failure, target, None, "another", since=start)
     data, events = await record(target)
     assert (data["result"], data["error"], data["endpoint"]) == ("failed", "Jazz does not respond", "")
     assert [(each.name, each.result) for each in outcome.phases(data)] == [("storage", "done"), ("accounts", "failed")]

@@ -72,3 +72,22 @@ def test_a_second_apply_of_the_manifest_keeps_the_phases() -> None:
 def test_phases_that_somebody_has_damaged_are_forgotten() -> None:
     for text in ("{", "[1]", '[{"name": 1}]', "null", '[{"name": "other", "result": "done", "started": ""}]'):
         assert outcome.phases({"phases": text}) == []
+
+
+def test_an_error_before_the_first_step_replaces_the_result_of_an_earlier_bootstrap_only() -> None:
+    before = finished(outcome.pending(), *outcome.PHASES)
+    assert outcome.has_ended_since(before, T[2])
+    assert not outcome.has_ended_since(before, T[3])
+    assert not outcome.has_ended_since(outcome.began(before, "load", T[5]), T[4])
+    assert outcome.has_ended_since(outcome.failed(before, "load", "no image", T[5]), T[4])
+
+
+def test_a_bootstrap_with_nothing_to_do_ends_an_error_outside_of_the_phases() -> None:
+    complete = finished(outcome.pending(), *outcome.PHASES)
+    assert outcome.confirmed(complete) == complete
+    assert outcome.confirmed(outcome.failed(complete, None, "wrong passphrase", T[3])) == complete | {
+        "error": "",
+        "cure": "",
+    }
+    broken = outcome.failed(complete, "load", "no image", T[3])
+    assert outcome.confirmed(broken) == broken
