@@ -60,7 +60,7 @@ async def approve(alpha: Alpha, call: Call) -> Json:
     """Serve approve-load-request: approve a request at the revision that was previewed."""
     call.require(alpha_contract.APPROVE_REQUESTS)
     body = parse_body(ApproveBody, call)
-    await approving.approve(alpha, body.id, body.revision, body.choices, body.name)
+    await approving.approve(alpha, body.id, body.revision, body.choices, body.name, by=call.account)
     return {"id": body.id}
 
 
@@ -68,7 +68,7 @@ async def reject(alpha: Alpha, call: Call) -> Json:
     """Serve reject-load-request."""
     call.require(alpha_contract.APPROVE_REQUESTS)
     body = parse_body(RejectBody, call)
-    await approving.reject(alpha, body.id, body.reason)
+    await approving.reject(alpha, body.id, body.reason, by=call.account)
     return {"id": body.id}
 
 

@@ -1,15 +1,21 @@
-"""`reside replica describe`: an instance, and what the Sentinel reports of its Kubernetes objects."""
+"""`reside replica describe`: an instance, what it waits for, and what the Sentinel reports of its Kubernetes objects.
+
+What the account may not read is left out, and a warning says how to get the right.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from reside.cli import config, output
+from reside.cli import config, output, replica_requests
 from reside.cli.explanations import causes
 from reside.cli.grantees import read_names
+from reside.cli.missing_grants import missing_grants
+from reside.cli.replica_requests import requests_of
 from reside.cli.sentinel_maps import open_maps
 from reside.cli.session import open_session
 from reside.jazz import AccountId, ValueDeleted
@@ -20,12 +26,19 @@ from reside.model.reports import StackReport
 from reside.model.sentinel_data import REPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Iterator, Sequence
+
+    from rich.table import Table
 
     from reside.cli.explanation import Explanation
+    from reside.cli.grantees import Names
     from reside.cli.replicas import Row
+    from reside.cli.session import Session
     from reside.jazz import Node
+    from reside.model.entities import LoadRequest
     from reside.model.reports import ObjectReport
+
+Found = TypeVar("Found")
 
 app = typer.Typer()
 COLUMNS = ("object", "state", "reason")
@@ -44,19 +57,73 @@ def describe(
     ),
     context: Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")] = None,
 ) -> None:
-    """Show a replica and its Kubernetes objects: state, reason with cure, and what other programs change in them."""
+    """Show a replica, its open and failed loads, and its objects: state, reason, cure, what others change in them."""
 
-    async def run() -> tuple[Row, StackReport | None, str | None]:
+    async def run() -> Described:
         async with open_session(config.load(), context) as session:
-            names = await read_names(session)
-            row = names.replica(name)
-            sentinel = AccountId(names.account(SENTINEL_NAME))
-            try:
-                return row, await read_report(session.node, sentinel, name), None
-            except NotAllowed as error:
-                return row, None, str(error)
+            return await read(session, name)
 
-    show(*asyncio.run(run()), format_)
+    show(asyncio.run(run()), format_)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is known about a replica.
+
+    Attributes:
+        row: the replica; None if it has no version yet.
+        report: what the Sentinel reports; None if that is not readable.
+        requests: the load requests that matter now.
+        grants: a sentence about each permission that it waits for.
+        missing: what is not readable, and how to get it.
+    """
+
+    row: Row | None
+    report: StackReport | None = None
+    requests: Sequence[LoadRequest] = ()
+    grants: Sequence[str] = ()
+    missing: Sequence[str] = ()
+
+    @property
+    def waits(self) -> list[str]:
+        """A sentence about each load request and permission."""
+        return [*replica_requests.lines(self.requests), *self.grants]
+
+
+async def read(session: Session, name: str) -> Described:
+    """Read what this account may read about a replica.
+
+    Raises:
+        InvalidInput: neither a replica nor a load request has this name.
+    """
+    names = await read_names(session)
+    row = next((row for row in names.replicas if row["name"] == name), None)
+    missing: list[str] = []
+
+    async def unless_refused(what: str, reading: Awaitable[Found], default: Found) -> Found:
+        try:
+            return await reading
+        except (NotAllowed, NotReady) as error:
+            missing.append(f"{what} are not shown: {error}")
+            return default
+
+    none: list[Any] = []
+    requests = await unless_refused("its load requests", requests_of(session, name, row), none)
+    if row is None:
+        if not requests:
+            names.replica(name)
+        return Described(None, None, requests, (), missing)
+    empty: StackReport | None = None
+    report = await unless_refused("its Kubernetes objects", _report(session.node, names, name), empty)
+    by_id = {each["id"]: each["name"] for each in names.replicas}
+    grants = await unless_refused("missing grants", missing_grants(session, row, by_id), none)
+    return Described(row, report, requests, grants, missing)
+
+
+async def _report(node: Node, names: Names, stack: str) -> StackReport | None:
+    if all(row["name"] != SENTINEL_NAME for row in names.replicas):
+        raise NotReady("the Sentinel is not loaded yet")
+    return await read_report(node, AccountId(names.account(SENTINEL_NAME)), stack)
 
 
 async def read_report(node: Node, sentinel: AccountId, stack: str) -> StackReport:
@@ -74,23 +141,40 @@ async def read_report(node: Node, sentinel: AccountId, stack: str) -> StackRepor
         raise NotReady(f"the Sentinel has just replaced the report of {stack}: try again") from None
 
 
-def show(row: Row, report: StackReport | None, missing: str | None, format_: output.Output) -> None:
-    """Print a replica with its report; `missing` says why there is no report."""
+def show(found: Described, format_: output.Output) -> None:
+    """Print what is known about a replica."""
     if format_ is not output.Output.table:
-        found = {each.code: each.cure for each in explained(row, report)}
-        output.record({**row, "report": None if report is None else report.document(), "cures": found}, format_)
+        output.record(_document(found), format_)
     else:
-        for line in head(row, report):
+        for line in _text(found):
             _say(line)
-        if report is not None:
-            objects = object_rows(report)
-            output.console.print(output.table([c.upper() for c in COLUMNS], ([o[c] for c in COLUMNS] for o in objects)))
-            for line in notes(report):
-                _say(line)
-        for line in cures(row, report):
-            _say(line)
-    if missing is not None:
-        output.warn(missing)
+    for line in found.missing:
+        output.warn(line)
+
+
+def _document(found: Described) -> dict[str, Any]:
+    return {
+        **(found.row or {}),
+        "requests": [replica_requests.document(each) for each in found.requests],
+        "missingGrants": list(found.grants),
+        "report": None if found.report is None else found.report.document(),
+        "cures": {each.code: each.cure for each in explained(found)},
+    }
+
+
+def _text(found: Described) -> Iterator[str | Table]:
+    if found.row is None:
+        yield "it has no version yet"
+    else:
+        yield from head(found.row, found.report)
+    if found.waits:
+        yield "loads and permissions:"
+        yield from (f"  {line}" for line in found.waits)
+    if found.report is not None:
+        objects = object_rows(found.report)
+        yield output.table([c.upper() for c in COLUMNS], ([o[c] for c in COLUMNS] for o in objects))
+        yield from notes(found.report)
+    yield from cures(found)
 
 
 def head(row: Row, report: StackReport | None) -> Iterator[str]:
@@ -138,20 +222,28 @@ def notes(report: StackReport) -> Iterator[str]:
             yield from lines
 
 
-def explained(row: Row, report: StackReport | None) -> list[Explanation]:
-    """Return what is known about the reasons of a replica and of its objects."""
-    objects = [] if report is None else [each["reason"] for each in object_rows(report)]
-    return list(causes([row["note"], None if report is None else report.error, *objects]))
+def explained(found: Described) -> list[Explanation]:
+    """Return what is known about the reasons of a replica, of what it waits for, and of its objects."""
+    own = [] if found.row is None else [found.row["note"]]
+    of_stack = [] if found.report is None else [found.report.error, *_reasons(found.report)]
+    return list(causes([*own, *found.waits, *of_stack]))
 
 
-def cures(row: Row, report: StackReport | None) -> Iterator[str]:
+def _reasons(report: StackReport) -> list[str | None]:
+    return [each["reason"] for each in object_rows(report)]
+
+
+def cures(found: Described) -> Iterator[str]:
     """Yield what to do about each known reason, by its code, which `reside explain` explains."""
-    found = explained(row, report)
-    if found:
+    known = explained(found)
+    if known:
         yield "what to do:"
-    for each in found:
+    for each in known:
         yield f"  {each.code}: {each.cure}"
 
 
-def _say(line: str) -> None:
-    output.console.print(output.printable(line), highlight=False, markup=False, soft_wrap=True)
+def _say(line: str | Table) -> None:
+    if isinstance(line, str):
+        output.console.print(output.printable(line), highlight=False, markup=False, soft_wrap=True)
+    else:
+        output.console.print(line)

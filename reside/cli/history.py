@@ -1,16 +1,16 @@
-"""`reside replica history`: the versions of a replica, and who loaded each."""
+"""`reside replica history`: the versions of a replica, who loaded and who approved each."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from reside.cli import config, listing, output
 from reside.cli.grantees import read_names
 from reside.cli.listing import Column, ListOptions
-from reside.cli.requests import read_clients
+from reside.cli.requests import People, read_people
 from reside.cli.session import open_session
 from reside.cli.shared_options import with_options
 from reside.model.errors import NotAllowed
@@ -21,15 +21,24 @@ if TYPE_CHECKING:
     from reside.cli.grantees import Names
     from reside.cli.replicas import Row
 
+_ACCOUNT: Final = 12
+"""Letters that are shown of an account; two accounts have to fit beside the reason."""
+
+
+def _short(account: str) -> str:
+    return account if len(account) <= _ACCOUNT else f"{account[: _ACCOUNT - 1]}…"
+
+
 COLUMNS = (
     Column("id", header="ver"),
-    Column("current", short=lambda current: "*" if current else ""),
+    Column("current", header=" ", short=lambda current: "*" if current else ""),
     Column("status"),
     Column("since", short=listing.age, header="age"),
     Column("digest", short=listing.short_digest),
     Column("image", wide=True),
     Column("request", wide=True),
-    Column("by", short=listing.short_id),
+    Column("by", short=_short),
+    Column("approvedBy", header="approved", short=_short),
     Column("reason"),
 )
 
@@ -41,7 +50,7 @@ def history(
     options: ListOptions,
     context: Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")] = None,
 ) -> None:
-    """List the versions of a replica, the newest first: status, age, digest, who loaded it, why it failed."""
+    """List the versions of a replica, the newest first: status, age, digest, who loaded and approved it."""
 
     async def run() -> tuple[list[dict[str, Any]], str | None]:
         async with open_session(config.load(), context) as session:
@@ -49,10 +58,10 @@ def history(
             row = names.replica(name)
             wanted = [version["request"] for version in row["versions"] if version["request"] is not None]
             try:
-                clients, missing = await read_clients(session, wanted), None
+                people, missing = await read_people(session, wanted), None
             except NotAllowed as error:
-                clients, missing = {}, f"who loaded the versions is not shown: {error}"
-            return rows(row, clients, names), missing
+                people, missing = {}, f"who loaded and approved the versions is not shown: {error}"
+            return rows(row, people, names), missing
 
     found, missing = asyncio.run(run())
     listing.show(found, COLUMNS, options, "id", f"{name} has no version yet")
@@ -60,12 +69,12 @@ def history(
         output.warn(missing)
 
 
-def rows(row: Row, clients: Mapping[int, str], names: Names) -> list[dict[str, Any]]:
+def rows(row: Row, people: Mapping[int, People], names: Names) -> list[dict[str, Any]]:
     """Return the versions of a replica, the newest first.
 
     Args:
         row: the replica.
-        clients: id of a load request → account that made it; requests that are not kept are absent.
+        people: id of a load request → who made and who decided it; requests that are not kept are absent.
         names: names of accounts.
     """
     return [
@@ -73,12 +82,17 @@ def rows(row: Row, clients: Mapping[int, str], names: Names) -> list[dict[str, A
             **version,
             "image": f"{row['identity']}@{version['digest']}",
             "current": version["id"] == row["version"],
-            "account": (account := clients.get(version["request"])),
-            "by": None if account is None else names.name_of(account),
+            "account": (known := people.get(version["request"], People())).client,
+            "by": _named(known.client, names),
+            "approvedBy": _named(known.decided_by, names),
             "reason": _reason(version),
         }
         for version in sorted(row["versions"], key=lambda version: version["id"], reverse=True)
     ]
+
+
+def _named(account: str | None, names: Names) -> str | None:
+    return None if account is None else names.name_of(account)
 
 
 def _reason(version: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reside.cli.explanation import CALL, LOAD, OBJECT, PERMISSION, REQUEST, STACK, VERSION, Explanation
+from reside.cli.explanation import CALL, OBJECT, PERMISSION, REQUEST, STACK, VERSION, Explanation
 
 CODES: Final = (
     Explanation(
@@ -160,10 +160,4 @@ CODES: Final = (
     Explanation("in-progress", OBJECT, "Kubernetes is carrying it out; the reason says what it waits for.", "wait"),
     Explanation("failed", OBJECT, "Kubernetes has given up; the reason says why.", "remove the cause, then load again"),
     Explanation("terminating", OBJECT, "It is being deleted.", "wait; `reside explain finalizer` if it lasts"),
-    Explanation(
-        "waiting-for-approval",
-        LOAD,
-        "The load waits for somebody who may approve it.",
-        "`reside request list`, then `reside request approve ID`",
-    ),
 )

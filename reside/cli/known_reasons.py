@@ -50,6 +50,20 @@ REASONS: Final = (  # the first pattern that matches counts, so what is special 
         r"ImagePullBackOff|ErrImagePull",
     ),
     Explanation(
+        "no-such-image",
+        LOAD,
+        "The registry has no image of this name and tag, or digest.",
+        "correct the name, or push the image (`reside build FOLDER --push`), then load it again",
+        r"no such image",
+    ),
+    Explanation(
+        "registry-unavailable",
+        LOAD,
+        "Alpha can't reach the registry of an image, or the registry refuses the credentials.",
+        "check that the registry runs and that Alpha's pod reaches it; then load the image again",
+        r"registry \S+ (at \S+ can't be reached|took more than|answers \d)",
+    ),
+    Explanation(
         "InvalidImageName",
         POD,
         "The name of the image is malformed.",
@@ -152,7 +166,7 @@ REASONS: Final = (  # the first pattern that matches counts, so what is special 
         LOAD,
         "A permission is granted, but the replica that grants it has not carried it out, or nobody has granted it.",
         "see `reside permission explain ACCOUNT REPLICA PERMISSION`; grant it, or start the replica that grants it",
-        r"which \S+ was not granted|has not granted|is not granted|not all permissions of",
+        r"which \S+ was not granted|has not granted|(is|was) not granted|not all permissions of",
     ),
     Explanation(
         "waiting-for-requirement",
@@ -160,6 +174,13 @@ REASONS: Final = (  # the first pattern that matches counts, so what is special 
         "No replica implements a contract that the manifest requires.",
         "load a replica that implements it first, or mark the requirement as optional in replica.yaml",
         r"no replica implements|names no replica for",
+    ),
+    Explanation(
+        "waiting-for-approval",
+        LOAD,
+        "The load waits for somebody who may approve it. Until then it holds its name.",
+        "`reside request show ID`, then `reside request approve ID` or `reside request reject ID`",
+        r"waits for approval",
     ),
     Explanation(
         "expired-request",
@@ -195,6 +216,13 @@ REASONS: Final = (  # the first pattern that matches counts, so what is special 
         "The sync server of Jazz can't be reached. Replicas go on with what they know, and write once it is back.",
         "check the network, and whether `kubectl get statefulset jazz` is ready",
         r"Jazz can't be reached|sync server (can't be reached|did not)",
+    ),
+    Explanation(
+        "etcd-unavailable",
+        PLATFORM,
+        "No etcd member responds. Nothing can be loaded or granted meanwhile; replicas go on.",
+        "nothing, if it restarts; else check whether `kubectl get statefulset etcd` is ready",
+        r"\betcd\b.*(can't be reached|did not respond|does not respond|no member)|no etcd member",
     ),
     Explanation(
         "kubernetes-unavailable",

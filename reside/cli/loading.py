@@ -1,8 +1,8 @@
 """Load one image: create the request, show its preview, approve it, and follow the new version until it runs.
 
-A load continues after a restart of Alpha. All reads come from Jazz. Two calls may be retried after a lost answer:
-`create-load-request`, because Alpha creates one load request for each load request value, and `approve-load-request`,
-because a request is approved once, as the revision that the call names. `reject-load-request` is not retried.
+A load continues after a restart of Alpha, Jazz or etcd. All reads come from Jazz. The calls may be repeated after a
+lost answer: Alpha creates one load request for each load request value, and a request is decided once, as the revision
+that the call names. A load that ends before its version runs says what remains, and how to go on.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-import stamina
 from pydantic import ValidationError
 from rich.console import Group as Rendered
 
 from reside.cli import output
-from reside.cli.explanations import with_cure
+from reside.cli.explanations import causes, with_cure
+from reside.cli.outages import OUTAGES, leaving, repeated
 from reside.cli.replicas import ReplicaView, Row
-from reside.cli.session import ALPHA_WITHIN_S
-from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST
+from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST, REJECT_LOAD_REQUEST
 from reside.model.entities import (
     ApproveRequest,
     ChangedPermission,
@@ -29,10 +28,10 @@ from reside.model.entities import (
     LoadRequest,
     LoadRequestSpec,
 )
-from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady, ResideError
+from reside.model.errors import Conflict, InvalidInput, LoadRefused, NotAllowed, NotReady, ResideError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from rich.console import RenderableType
 
@@ -49,12 +48,13 @@ APPROVALS = 3
 
 async def create_request(session: Session, spec: LoadRequestSpec) -> tuple[int, CoMap]:
     """Write the load request value and let Alpha create a load request from it; return its id and map."""
-    value = (await _values_group(session)).create_map(spec.compact_document())
-    await session.node.flush()
-    async for attempt in _attempts():
-        with attempt:
-            response = await session.call(CREATE_LOAD_REQUEST, {"wish": value.id})
-    return int(response["id"]), await session.node.load_map(str(response["loadRequest"]))
+    with leaving("the load request may exist: see `reside request list`"):
+        value = (await repeated(lambda: _values_group(session))).create_map(spec.compact_document())
+        await repeated(session.node.flush)
+        response = await repeated(lambda: session.call(CREATE_LOAD_REQUEST, {"wish": value.id}))
+    number = int(response["id"])
+    with leaving(_stays_open(number)):
+        return number, await repeated(lambda: session.node.load_map(str(response["loadRequest"])))
 
 
 async def _values_group(session: Session) -> Group:
@@ -79,16 +79,29 @@ async def wait_validated(request: CoMap, report: Callable[[str], None]) -> LoadR
         Conflict: another operator approved or rejected it.
         NotReady: the validation took too long.
     """
-    async for current in _states(request, VALIDATION_S, "validation"):
-        report(f"request {current.id}: {current.status}")
-        if current.status == "invalid":
-            raise _refused(current)
-        if current.status == "requires-approval":
-            return current
-        if current.status in ("approved", "rejected"):
-            reason = f": {current.rejection_reason}" if current.rejection_reason else ""
-            raise Conflict(f"load request {current.id} was {current.status} by another operator{reason}")
+    with leaving(_stays_open(int(request.as_dict()["id"]))):
+        async for current in _states(request, VALIDATION_S, "validation"):
+            report(f"request {current.id}: {_step(current)}")
+            if current.status == "invalid":
+                raise _refused(current)
+            if current.status == "requires-approval":
+                return current
+            if current.status in ("approved", "rejected"):
+                raise _decided(current)
     raise NotReady("the load request was deleted: load the image again")
+
+
+def _step(request: LoadRequest) -> str:
+    """Return the status of a request, and what a validation does now."""
+    if request.status != "validating":
+        return request.status
+    return "validating, " + ("the Sentinel previews the change" if request.digest else "Alpha reads the image")
+
+
+def _decided(request: LoadRequest) -> Conflict:
+    reason = f": {request.rejection_reason}" if request.rejection_reason else ""
+    by = "" if reason and next(causes([request.rejection_reason]), None) else " by another operator"
+    return Conflict(f"load request {request.id} was {request.status}{by}{with_cure(reason)}")
 
 
 async def approve(
@@ -127,8 +140,16 @@ async def approve(
             if attempt == APPROVALS - 1:
                 raise
             report(f"{error}: reading the request again")
-            await session.node.catch_up()  # Alpha responds when the server has its writes; this node may not have them
+            # Alpha responds when the server has its writes; this node may not have them
+            await repeated(session.node.catch_up)
             seen = await wait_validated(request, report)
+        except NotAllowed as error:
+            raise NotAllowed(f"{error}; {_stays_open(seen.id)}") from None
+    with leaving(f"load request {seen.id} is approved and goes on: see `reside request show {seen.id}`"):
+        return await _wait_carried_out(request)
+
+
+async def _wait_carried_out(request: CoMap) -> LoadRequest:
     async for current in _states(request, VALIDATION_S, "the new version"):
         if current.status == "invalid":
             raise _refused(current)
@@ -140,42 +161,77 @@ async def approve(
 async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest, asked: Mapping[str, Any]) -> None:
     """Approve the revision that was shown.
 
-    Alpha refuses the retry of an approval that it carried out and whose answer was lost. This counts as success.
-
     Raises:
         Conflict: the request has another revision now, or another operator decided.
     """
     body: dict[str, Any] = {"choices": {}, **asked, "id": seen.id, "revision": seen.revision}
-    answer_lost = False
-    async for attempt in _attempts():
-        with attempt:
-            try:
-                await session.call(APPROVE_LOAD_REQUEST, body)
-            except AnswerLost:
-                answer_lost = True
-                raise
-            except Conflict:
-                if not answer_lost or not await _was_approved(session, request, seen):
-                    raise
+
+    async def is_done() -> bool:
+        current = await _current(session, request)
+        # also if it could not be carried out afterwards
+        return current.status in ("approved", "invalid") and current.revision == seen.revision
+
+    see = f"see `reside request show {seen.id}`, then `reside request approve {seen.id}` if nobody has approved it"
+    with leaving(f"load request {seen.id} may be approved: {see}"):
+        await _decide_once(session, APPROVE_LOAD_REQUEST, body, is_done)
 
 
-async def _was_approved(session: Session, request: CoMap, seen: LoadRequest) -> bool:
-    """Return whether a request was approved as it was shown, even if it could not be carried out afterwards."""
-    await session.node.catch_up()
-    current = LoadRequest.model_validate(request.as_dict())
-    return current.status in ("approved", "invalid") and current.revision == seen.revision
+async def reject(session: Session, request: CoMap, number: int, reason: str) -> None:
+    """Reject a request.
 
-
-def _attempts() -> AsyncIterable[stamina.Attempt]:
-    """Return the attempts of a call that may be retried after a lost answer.
-
-    A restarting container behind a port-forward has the same effect: kubectl accepts a connection and closes it.
+    Raises:
+        Conflict: another operator decided.
     """
-    return stamina.retry_context(on=AnswerLost, attempts=None, timeout=ALPHA_WITHIN_S)
+
+    async def is_done() -> bool:
+        current = await _current(session, request)
+        return current.status == "rejected" and current.rejection_reason == reason
+
+    with leaving(_stays_open(number)):
+        await _decide_once(session, REJECT_LOAD_REQUEST, {"id": number, "reason": reason}, is_done)
+
+
+async def _decide_once(
+    session: Session, method: str, body: dict[str, Any], is_done: Callable[[], Awaitable[bool]]
+) -> None:
+    """Call a method that decides on a request, and repeat the call after an outage.
+
+    Alpha refuses the repetition of a decision that it carried out and whose answer was lost. This counts as success. A
+    restarting container behind a port-forward has the same effect: kubectl accepts a connection and closes it.
+    """
+    is_repeated = False
+
+    async def call() -> None:
+        nonlocal is_repeated
+        try:
+            await session.call(method, body)
+        except OUTAGES:
+            is_repeated = True
+            raise
+        except Conflict:
+            if not is_repeated or not await is_done():
+                raise
+
+    await repeated(call)
+
+
+async def _current(session: Session, request: CoMap) -> LoadRequest:
+    """Return a request as it is on the server."""
+    await session.node.catch_up()
+    return LoadRequest.model_validate(request.as_dict())
+
+
+def _stays_open(number: int) -> str:
+    return (
+        f"load request {number} stays open: `reside request approve {number}`, "
+        f"or `reside request reject {number} --reason TEXT`"
+    )
 
 
 def _refused(request: LoadRequest) -> LoadRefused:
-    return LoadRefused(f"load request {request.id} is invalid: {request.error_message}")
+    known = next(causes([request.error_message]), None)
+    more = "" if known is None else f"; `reside explain {known.code}` says more"
+    return LoadRefused(f"load request {request.id} is invalid: {request.error_message}{more}")
 
 
 async def follow_version(

@@ -203,7 +203,7 @@ def list_permissions(
             only = None if account is None else names.account(account)
             return [
                 _row(names, grantee, found)
-                for grantee, found in await _direct_grants(session, only)
+                for grantee, found in await direct_grants(session, only)
                 if found.status in shown
             ]
 
@@ -217,7 +217,7 @@ def clear(account: AccountName, *, reason: Reason = "", context: ContextName = N
     async def run() -> int:
         async with open_session(config.load(), context) as session:
             only = (await read_names(session)).account(account)
-            found = [grant for _, grant in await _direct_grants(session, only) if grant.status == "approved"]
+            found = [grant for _, grant in await direct_grants(session, only) if grant.status == "approved"]
             for entry in found:
                 members = entry.model_dump(by_alias=True, include={"replica", "contract", "permission", "instance_id"})
                 await session.call(REVOKE_PERMISSION, members | {"account": only, "reason": reason})
@@ -236,7 +236,7 @@ def _call(method: str, options: PermissionOptions, named: tuple[str, str, str], 
     return asyncio.run(run())
 
 
-async def _direct_grants(session: Session, only: str | None) -> list[tuple[str, DirectGrant]]:
+async def direct_grants(session: Session, only: str | None) -> list[tuple[str, DirectGrant]]:
     """Read the direct grants of one account or of all.
 
     Raises:

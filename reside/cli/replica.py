@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.live import Live
@@ -13,15 +13,19 @@ from rich.live import Live
 from reside.cli import config, describing, graph, history, listing, loading, logs, managing, output, pods, requests
 from reside.cli.explanations import with_cure
 from reside.cli.listing import ListOptions
+from reside.cli.missing_grants import missing_grants_shown
+from reside.cli.outages import leaving, outages_shown, say
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
 from reside.cli.session import Session, open_session
 from reside.cli.shared_options import with_options
 from reside.cli.spec_options import ImageArgument, SpecOptions
-from reside.model.alpha_contract import REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, ResideError
+
+if TYPE_CHECKING:
+    from reside.jazz import CoMap
 
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(describing.app)
@@ -126,47 +130,68 @@ async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve
     Raises:
         ResideError: the request is refused, invalid or rejected by the operator, or the version failed.
     """
-    async with open_session(config.load(), context) as session:
+    async with open_session(config.load(), context) as session, outages_shown(session):
         with Steps("load") as steps:
             number, request = await loading.create_request(session, spec)
             steps.report(f"request {number}", "created")
             seen = await loading.wait_validated(request, lambda line: steps.report(line, ""))
-        done = await loading.approve(session, request, seen, partial(_decide, session, auto_approve), _print_message)
-        name, version = done.approve_request.name if done.approve_request else "", done.version or 0
-        with Steps("load") as steps:
-            row = await loading.follow_version(
-                session, name, version, done.health, lambda row: steps.report(_progress(row), "")
-            )
+        decide = partial(_decide, session, request, auto_approve)
+        done = await loading.approve(session, request, seen, decide, _print_message)
+        row = await _follow(session, done)
+    version = done.version
     if row["status"] == "error":
         why = with_cure(row["reason"]) if row["reason"] else "no reason was reported"
         raise ResideError(f"version {version} of {row['name']} failed: {why}")
     return row
 
 
-async def _decide(session: Session, auto_approve: bool, request: LoadRequest) -> None:
+async def _follow(session: Session, done: LoadRequest) -> Row:
+    """Follow the version of an approved request until it runs or completes."""
+    name, version = done.approve_request.name if done.approve_request else "", done.version or 0
+    left = f"version {version} of {name} is rolled out without this command: see `reside replica describe {name}`"
+    last: Row | None = None
+
+    def report(row: Row) -> None:
+        nonlocal last
+        last = row
+        steps.report(_progress(row), "")
+
+    with leaving(left), Steps("load") as steps:
+        async with missing_grants_shown(session, _providers(done), lambda: last):
+            return await loading.follow_version(session, name, version, done.health, report)
+
+
+def _providers(done: LoadRequest) -> dict[int, str]:
+    """Return the names of the replicas that a version may require, by id."""
+    requirements = done.approve_request.requirements.values() if done.approve_request else ()
+    return {choice.id: choice.name for each in requirements for choice in (*each.replicas, *each.alternatives)}
+
+
+async def _decide(session: Session, request: CoMap, auto_approve: bool, seen: LoadRequest) -> None:
     """Show a request; return only if it may be approved."""
-    output.console.print(loading.render_request(request))
+    output.console.print(loading.render_request(seen))
     if not auto_approve:
-        await _ask(session, request.id)
+        await _ask(session, request, seen.id)
 
 
 def _print_message(line: str) -> None:
     output.errors.print(f"load: {output.printable(line)}", highlight=False, markup=False, soft_wrap=True)
 
 
-async def _ask(session: Session, number: int) -> None:
+async def _ask(session: Session, request: CoMap, number: int) -> None:
     """Return only if the operator approves; otherwise reject the request, so that its name becomes available.
 
     Raises:
         ResideError: the answer is no, or there is no answer.
     """
-    answer: bool | None = None
     try:
         answer = await confirm("Approve?")
-    finally:  # also after Ctrl-C
-        if not answer:
-            reason = "no answer" if answer is None else "rejected by the operator"
-            await session.call(REJECT_LOAD_REQUEST, {"id": number, "reason": reason})
+    except asyncio.CancelledError:
+        await loading.reject(session, request, number, "no answer")
+        say(f"load request {number} was rejected: nothing was changed")
+        raise
+    if not answer:
+        await loading.reject(session, request, number, "no answer" if answer is None else "rejected by the operator")
     if answer is None:
         raise ResideError(
             f"load request {number} was rejected, because the input ended without an answer: use --auto-approve"
@@ -177,7 +202,7 @@ async def _ask(session: Session, number: int) -> None:
 
 def _progress(row: Row) -> str:
     older = [f"version {v['id']} {v['status']}" for v in row["versions"] if v["id"] != row["version"]]
-    why = f" ({output.printable(row['reason'])})" if row["reason"] else ""
+    why = f" ({output.printable(with_cure(row['reason']))})" if row["reason"] else ""
     return f"{row['name']}: " + ", ".join([f"version {row['version']} {row['status']}{why}", *older])
 
 

@@ -69,7 +69,14 @@ def _version(version: ReplicaVersion, since: int | None) -> Row:
 
 def _requirements(version: ReplicaVersion | None) -> list[Row]:
     return [
-        {"key": key, "contract": found.contract, "replicas": [each.id for each in found.replicas]}
+        {
+            "key": key,
+            "contract": found.contract,
+            "replicas": [each.id for each in found.replicas],
+            "permissions": [
+                {"permission": each.permission, "instanceId": each.instance_id} for each in found.permissions
+            ],
+        }
         for key, found in (version.requirements.items() if version else ())
     ]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from pydantic import ValidationError
 
 from reside.cli import config, differences, listing, loading, output
 from reside.cli.listing import Column, ListOptions
+from reside.cli.outages import outages_shown
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.session import Session, open_session
@@ -22,7 +23,6 @@ from reside.model.alpha_contract import (
     LOAD_REQUESTS,
     OPEN_REQUESTS,
     READ_REQUESTS,
-    REJECT_LOAD_REQUEST,
 )
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, NotAllowed, ResideError
@@ -60,7 +60,7 @@ def create(
 
 
 async def _create(context: str | None, spec: LoadRequestSpec) -> None:
-    async with open_session(config.load(), context) as session:
+    async with open_session(config.load(), context) as session, outages_shown(session):
         with Steps("request") as steps:
             number, request = await loading.create_request(session, spec)
             steps.report(f"request {number}", "created")
@@ -103,8 +103,15 @@ async def _read_dated(session: Session, *, every: bool) -> list[tuple[LoadReques
     return sorted((found for found in read if found is not None), key=lambda found: found[0].id)
 
 
-async def read_clients(session: Session, numbers: Sequence[int]) -> dict[int, str]:
-    """Return the account that made each of these load requests; those that are not kept any more are left out.
+class People(NamedTuple):
+    """The account that made a load request, and the one that decided on it; None if it is not known."""
+
+    client: str | None = None
+    decided_by: str | None = None
+
+
+async def read_people(session: Session, numbers: Sequence[int]) -> dict[int, People]:
+    """Return who made and who decided each of these load requests; those that are not kept any more are left out.
 
     Raises:
         NotAllowed: the account may not read load requests.
@@ -115,18 +122,44 @@ async def read_clients(session: Session, numbers: Sequence[int]) -> dict[int, st
         listed |= {key: entry.get("request") for key, entry in finished.items() if isinstance(entry, dict)}
     listed |= (await _index(session, OPEN_REQUESTS)).as_dict()
     return {
-        number: client
+        number: people
         for number in numbers
-        if (co_id := listed.get(str(number))) and (client := await _client(session, str(co_id))) is not None
+        if (co_id := listed.get(str(number))) and (people := await _people(session, str(co_id))) is not None
     }
 
 
-async def _client(session: Session, co_id: str) -> str | None:
+async def _people(session: Session, co_id: str) -> People | None:
     try:
-        client = (await session.node.load_map(co_id)).get("client")
+        found = await session.node.load_map(co_id)
     except ValueDeleted:  # it was deleted after the index was read
         return None
-    return client if isinstance(client, str) else None
+    client, decided_by = found.get("client"), found.get("decidedBy")
+    return People(client if isinstance(client, str) else None, decided_by if isinstance(decided_by, str) else None)
+
+
+async def read_open(session: Session) -> list[LoadRequest]:
+    """Return the open load requests.
+
+    Raises:
+        NotAllowed: the account may not read them.
+    """
+    read = [await _read_unless_gone(session, co_id) for co_id in await _open_ids(session)]
+    return [found[0] for found in read if found is not None]
+
+
+async def read_finished_after(session: Session, number: int, most: int = 20) -> list[LoadRequest]:
+    """Return the last finished load requests with a greater id than this that were not carried out, if they are kept.
+
+    Raises:
+        NotAllowed: the account may not read them.
+    """
+    if FINISHED_REQUESTS not in session.data:
+        return []
+    finished = (await _index(session, FINISHED_REQUESTS)).as_dict()
+    later = {int(key): entry for key, entry in finished.items() if isinstance(entry, dict) and int(key) > number}
+    failed = [later[key] for key in sorted(later, reverse=True) if str(later[key].get("of")).startswith("client ")]
+    read = [await _read_unless_gone(session, str(entry.get("request"))) for entry in failed[:most]]
+    return [found[0] for found in read if found is not None]
 
 
 async def _open_ids(session: Session) -> Sequence[str]:
@@ -180,6 +213,7 @@ def _row(request: LoadRequest) -> dict[str, Any]:
         "image": request.image,
         "reason": request.error_message or request.rejection_reason,
         "owner": request.owner,
+        "decidedBy": request.decided_by,
         "replica": request.target_replica if request.version is not None else request.existing_replica,
         "version": request.version,
         "revision": request.revision,
@@ -277,7 +311,7 @@ async def _approve(
     def report(line: str) -> None:
         output.errors.print(output.printable(line), highlight=False, markup=False, soft_wrap=True)
 
-    async with open_session(config.load(), context) as session:
+    async with open_session(config.load(), context) as session, outages_shown(session):
         request = await find(session, number)
         seen = await _read(session, request)
         if seen.status not in ("validating", "requires-approval"):
@@ -301,7 +335,7 @@ def reject(
 
 async def _reject(context: str | None, number: int, reason: str) -> None:
     async with open_session(config.load(), context) as session:
-        await session.call(REJECT_LOAD_REQUEST, {"id": number, "reason": reason})
+        await loading.reject(session, await find(session, number), number, reason)
 
 
 async def find(session: Session, number: int) -> CoMap:

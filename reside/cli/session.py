@@ -15,6 +15,8 @@ import httpx2
 from reside.access.addresses import jazz_address, replica_address
 from reside.access.target import Target
 from reside.cli.accounts import credentials_of
+from reside.cli.explanations import with_cure
+from reside.cli.outages import Notice
 from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 DEADLINE = 60.0
 """Seconds to wait for the cluster's Services and for Alpha's data."""
+SLOW_S = 5.0
+"""Seconds after which a call is said to be slow."""
 ALPHA_WITHIN_S = 120.0
 """Seconds for which a call is retried while Alpha is not available: its start may take this long."""
 
@@ -49,22 +53,27 @@ class Session:
     """See `call_method`."""
 
     async def call(self, method: str, body: dict[str, Any]) -> Any:
-        """Call a method of Alpha; wait while Alpha restarts.
+        """Call a method of Alpha; wait while Alpha restarts, and show that.
 
         Raises:
             AnswerLost: Alpha may have carried out the call, but its answer did not arrive.
             ResideError: the error that Alpha returned, or Alpha can't be reached.
         """
-        return await call_method(
-            self.http,
-            self.credentials,
-            endpoint=self.endpoint,
-            receiver=self.alpha,
-            path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
-            body=body,
-            within_s=ALPHA_WITHIN_S,
-            instances=self.instances,
-        )
+        notice = Notice()
+        with notice.after(SLOW_S, f"Alpha has not answered {method} for {SLOW_S:.0f} s: it may wait for etcd or Jazz"):
+            answer = await call_method(
+                self.http,
+                self.credentials,
+                endpoint=self.endpoint,
+                receiver=self.alpha,
+                path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
+                body=body,
+                within_s=ALPHA_WITHIN_S,
+                instances=self.instances,
+                waiting=notice.waits,
+            )
+        notice.goes_on()
+        return answer
 
 
 def target_of(cluster: Cluster) -> Target:
@@ -130,7 +139,7 @@ async def _node(url: str, name: str, credentials: Credentials) -> AsyncIterator[
             await node.flush()
             yield node
     except JazzUnavailable as error:
-        raise NotReady(f"Jazz can't be reached at {url}: {error}") from None
+        raise NotReady(with_cure(f"Jazz can't be reached at {url}: {error}")) from None
 
 
 async def _alpha_data(node: Node, alpha: str) -> CoMap:

@@ -25,6 +25,8 @@ from reside.model.errors import AnswerLost, NotReady, ResideError, from_wire
 from reside.replica.refusals import NotServing, OtherInstance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reside.jazz import AccountId, Credentials, Json
 
 TIMEOUT = httpx2.Timeout(60.0, connect=5.0)
@@ -49,6 +51,7 @@ async def call_method(
     body: dict[str, Any],
     within_s: float = RETRY_WITHIN_S,
     instances: dict[str, str] | None = None,
+    waiting: Callable[[str], None] | None = None,
 ) -> Json:
     """Call one method.
 
@@ -62,6 +65,7 @@ async def call_method(
         within_s: seconds after which a call that was not handled is no longer retried.
         instances: endpoint → the process that the last call has reached, which is updated. None saves nothing, and
             costs a request more.
+        waiting: called with the reason after each attempt that was not handled.
 
     Raises:
         AnswerLost: the call was sent, but no response arrived: it may have been handled.
@@ -77,13 +81,18 @@ async def call_method(
         with tracing.span(f"call {path.rpartition('/')[2]}", "client", attributes={"url.path": path}):
             async for attempt in tries:
                 with attempt:
-                    answer = await request.send()
+                    try:
+                        answer = await request.send()
+                    except (*_NOT_SENT, NotServing) as error:
+                        if waiting is not None:
+                            waiting(_why_not_handled(endpoint, error))
+                        raise
     except NotServing as error:
         raise NotReady(
             str(error)
         ) from None  # not NotServing: the call during which this one was made has been handled in part
     except _NOT_SENT as error:
-        raise NotReady(f"{endpoint} can't be reached: {_described(error)}") from error
+        raise NotReady(_why_not_handled(endpoint, error)) from error
     except httpx2.TransportError as error:
         raise AnswerLost(
             f"{endpoint} did not respond: {_described(error)}; the call may have been carried out"
@@ -126,6 +135,12 @@ class _Request:
             headers[TRACEPARENT] = traceparent
         url = f"{self.endpoint.rstrip('/')}{self.path}"
         return await self.http.post(url, content=self.content, headers=headers, timeout=TIMEOUT)
+
+
+def _why_not_handled(endpoint: str, error: Exception) -> str:
+    if isinstance(error, httpx2.TransportError):
+        return f"{endpoint} can't be reached: {_described(error)}"
+    return str(error)
 
 
 def _described(error: httpx2.TransportError) -> str:

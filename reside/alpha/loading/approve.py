@@ -36,6 +36,8 @@ async def approve(
     revision: str,
     choices: Mapping[str, Sequence[int]],
     name: str | None = None,
+    *,
+    by: str | None = None,
 ) -> None:
     """Approve a request at the revision that was previewed.
 
@@ -45,6 +47,7 @@ async def approve(
         revision: the request's revision, as the approver saw it.
         choices: requirement key → ids of the replicas to use; requirements without a choice stay as resolved.
         name: another name for a new instance; the request is then previewed again.
+        by: the account that approves; None: the seed.
 
     Raises:
         InvalidInput: the request does not exist, or a choice is invalid; nothing was written.
@@ -57,7 +60,7 @@ async def approve(
         outdated = await _why_outdated(alpha, record, approved, chosen, revision, name)
         if outdated is None:
             final = approved.model_copy(update={"requirements": resolve.approved(chosen)})
-            await tx.run_exclusively(lambda: _approve(alpha, record, final))
+            await tx.run_exclusively(lambda: _approve(alpha, record, final, by))
         elif outdated:
             _stage(
                 tx, record.map, _BACK_TO_VALIDATION if name is None else _BACK_TO_VALIDATION | {"requestedName": name}
@@ -66,8 +69,14 @@ async def approve(
         raise Conflict(outdated or _other_revision(number, revision))
 
 
-async def reject(alpha: Alpha, number: int, reason: str) -> None:
+async def reject(alpha: Alpha, number: int, reason: str, *, by: str | None = None) -> None:
     """Reject a request that requires approval.
+
+    Args:
+        alpha: the running Alpha.
+        number: id of the request.
+        reason: why.
+        by: the account that rejects.
 
     Raises:
         InvalidInput: the request does not exist.
@@ -75,13 +84,17 @@ async def reject(alpha: Alpha, number: int, reason: str) -> None:
     """
     async with alpha.transaction() as tx:
         record, _ = await _open(alpha, tx, number)
-        _stage(tx, record.map, {"rejectionReason": reason, "status": "rejected"})
+        _stage(tx, record.map, _decided_by(by) | {"rejectionReason": reason, "status": "rejected"})
 
 
-async def _approve(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> None:
+async def _approve(alpha: Alpha, record: RequestRecord, approved: ApproveRequest, by: str | None) -> None:
     """Take the turn of the replica, then approve: a turn of a request that is not approved has no effect."""
     await turns.take(alpha.data, turns.turn_of(approved, await _existing(alpha, record, approved)), record.map.id)
-    record.map.update({"approveRequest": approved.document(), "status": "approved"})
+    record.map.update(_decided_by(by) | {"approveRequest": approved.document(), "status": "approved"})
+
+
+def _decided_by(account: str | None) -> dict[str, str]:
+    return {} if account is None else {"decidedBy": account}
 
 
 async def _existing(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> Replica | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from support.alpha_cluster import AlphaCluster
 
 
-def _environment(cluster: AlphaCluster) -> dict[str, str]:
+def _environment(cluster: AlphaCluster, port: int) -> dict[str, str]:
     settings = cluster.settings()
     mirrors = str(cluster.servers.registry.mirrors).replace("'", '"')
     return {
@@ -30,7 +30,7 @@ def _environment(cluster: AlphaCluster) -> dict[str, str]:
         "RESIDE_SYNC_SERVER_URL": settings.sync_server_url,
         "RESIDE_ETCD_HOSTS": settings.etcd_hosts[0],
         "RESIDE_LISTEN_HOST": "127.0.0.1",
-        "RESIDE_LISTEN_PORT": "0",
+        "RESIDE_LISTEN_PORT": str(port),
         "RESIDE_NAMESPACE": "reside",
         "RESIDE_REGISTRY_MIRRORS": mirrors,
         "RESIDE_CLAIM_CODE": CODE,
@@ -38,11 +38,11 @@ def _environment(cluster: AlphaCluster) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def alpha_process(cluster: AlphaCluster, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Alpha's program, which is killed at the end of the block."""
+async def alpha_process(cluster: AlphaCluster, log: Path, port: int = 0) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Alpha's program, which listens on a port of loopback, and is killed at the end of the block."""
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "reside.alpha", env=_environment(cluster), stdout=output, stderr=output
+            sys.executable, "-m", "reside.alpha", env=_environment(cluster, port), stdout=output, stderr=output
         )
     try:
         yield process

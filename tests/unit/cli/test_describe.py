@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from reside.cli import describing, output
+from reside.model.entities import LoadRequest
 from reside.model.reports import ObjectReport, StackReport
 
 ROW: dict[str, Any] = {
@@ -41,7 +42,11 @@ def shown(monkeypatch: pytest.MonkeyPatch, report: StackReport | None, **more: A
     console = Console(file=written, width=80, force_terminal=True, color_system=None)
     monkeypatch.setattr(output, "console", console)
     monkeypatch.setattr(output, "errors", console)
-    describing.show(ROW, report, more.get("missing"), more.get("format_", output.Output.table))
+    missing = [more["missing"]] if "missing" in more else []
+    found = describing.Described(
+        more.get("row", ROW), report, more.get("requests", ()), more.get("grants", ()), missing
+    )
+    describing.show(found, more.get("format_", output.Output.table))
     return written.getvalue()
 
 
@@ -73,7 +78,7 @@ def test_a_known_reason_has_its_cure_once_and_programs_get_it_too(monkeypatch: p
     assert cure.startswith("  CrashLoopBackOff: read why in `reside replica logs NAME`")
     cures = json.loads(shown(monkeypatch, REPORT, format_=output.Output.json))["cures"]
     assert list(cures) == ["CrashLoopBackOff"]
-    assert not list(describing.cures({**ROW, "note": None}, StackReport()))
+    assert not list(describing.cures(describing.Described({**ROW, "note": None}, StackReport())))
 
 
 @pytest.mark.parametrize(
@@ -92,6 +97,30 @@ def test_without_the_right_to_read_reports_the_replica_is_shown_with_the_cure(mo
     assert "greeter (id 3)" in found
     assert "warning: co_z1 lacks deployment:read:all" in found
     assert "OBJECT" not in found
+
+
+WAITING = LoadRequest(id=7, status="requires-approval", image="registry.example.org/greeter:v3", owner="co_z")
+FAILED = LoadRequest(id=6, status="invalid", image="x", owner="co_z", error_message="no replica implements greeting.v1")
+
+
+def test_loads_and_permissions_that_it_waits_for_are_shown_with_their_cures(monkeypatch: pytest.MonkeyPatch) -> None:
+    grants = ["greet of greeter is not granted: caller has asked for it, and nobody has decided"]
+    lines = shown(monkeypatch, None, requests=[WAITING, FAILED], grants=grants).splitlines()
+    at = lines.index("loads and permissions:")
+    assert lines[at + 1 : at + 4] == [
+        "  load request 7 waits for approval: registry.example.org/greeter:v3",
+        "  load request 6 is invalid: no replica implements greeting.v1",
+        f"  {grants[0]}",
+    ]
+    found = json.loads(shown(monkeypatch, None, requests=[WAITING, FAILED], format_=output.Output.json))
+    assert [(each["id"], each["status"]) for each in found["requests"]] == [(7, "requires-approval"), (6, "invalid")]
+    assert list(found["cures"]) == ["CrashLoopBackOff", "waiting-for-approval", "waiting-for-requirement"]
+
+
+def test_a_name_that_only_load_requests_have_is_described_by_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, None, row=None, requests=[WAITING]).splitlines()
+    assert lines[0] == "it has no version yet"
+    assert lines[-1].startswith("  waiting-for-approval: ")
 
 
 def test_json_has_the_row_and_the_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from reside.cli import listing, output
 from reside.cli.grantees import Names
 from reside.cli.history import COLUMNS, rows
+from reside.cli.requests import People
 
 if TYPE_CHECKING:
     import pytest
@@ -36,14 +37,14 @@ ROW = {
 NAMES = Names([], {"ada": "co_zAda"})
 
 
-def test_the_newest_version_comes_first_with_who_loaded_it_and_how_it_ended() -> None:
-    found = rows(ROW, {12: "co_zAda", 13: "co_zStranger"}, NAMES)
-    assert [(each["id"], each["current"], each["by"], each["reason"]) for each in found] == [
-        (5, False, None, "25 % canary"),
-        (4, False, None, "aborted, version 3 stays"),
-        (3, True, "co_zStranger", None),
-        (2, False, "ada", "rolled back, version 1 stays: CrashLoopBackOff: exit code 1"),
-        (1, False, None, None),
+def test_the_newest_version_comes_first_with_who_loaded_and_approved_it_and_how_it_ended() -> None:
+    found = rows(ROW, {12: People("co_zAda", "co_zStranger"), 13: People("co_zStranger", "co_zAda")}, NAMES)
+    assert [(each["id"], each["current"], each["by"], each["approvedBy"], each["reason"]) for each in found] == [
+        (5, False, None, None, "25 % canary"),
+        (4, False, None, None, "aborted, version 3 stays"),
+        (3, True, "co_zStranger", "ada", None),
+        (2, False, "ada", "co_zStranger", "rolled back, version 1 stays: CrashLoopBackOff: exit code 1"),
+        (1, False, None, None, None),
     ]
     assert found[2]["image"] == "registry.example.org/greeter@sha256:" + "3" * 64
 
@@ -53,9 +54,9 @@ def test_the_list_fits_eighty_columns_and_marks_the_current_version(monkeypatch:
     console = Console(file=written, width=80, force_terminal=True, color_system=None)
     monkeypatch.setattr(output, "console", console)
     account = "co_z" + "A" * 40
-    listing.show(rows(ROW, {13: account}, NAMES), COLUMNS, listing.ListOptions(), "id")
+    listing.show(rows(ROW, {13: People(account, account)}, NAMES), COLUMNS, listing.ListOptions(), "id")
     lines = written.getvalue().splitlines()
     assert all(len(line) <= 80 for line in lines)
     (marked,) = [line.split() for line in lines if "*" in line]
     assert marked[:3] == ["3", "*", "running"]
-    assert marked[-2:] == ["3" * 12, "co_zAAAAAAAAAAAA…"]
+    assert marked[-3:] == ["3" * 12, "co_zAAAAAAA…", "co_zAAAAAAA…"]

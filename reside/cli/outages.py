@@ -1,0 +1,155 @@
+"""Wait out an outage of Alpha, Jazz or etcd in the middle of a command, and show it.
+
+A restart of a part of the platform takes seconds to a minute. Calls that may be repeated are repeated meanwhile; what a
+command waits for in Jazz arrives after the node has connected again. The operator sees what is away, and its return.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import httpx2
+import stamina
+
+from reside.cli import output
+from reside.cli.explanations import with_cure
+from reside.jazz import JazzTimeout, JazzUnavailable
+from reside.model.constants import ALPHA_NAME
+from reside.model.endpoints import account_path
+from reside.model.errors import NotReady
+from reside.replica.background import in_background
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+    from reside.cli.session import Session
+
+    Result = TypeVar("Result")
+
+OUTAGES: Final = (NotReady, JazzTimeout, JazzUnavailable)
+"""The errors of a call or of Jazz during an outage."""
+WITHIN_S: Final = 120.0
+"""Seconds for which a call is repeated: Alpha's start, and the expiry of a dead leader's lease, may take this long."""
+QUIET_S: Final = 1.0
+"""Seconds of an outage that are not worth a line."""
+_LOOK_S: Final = 2.0
+"""Seconds between two looks whether Alpha and Jazz are there."""
+_LONGEST_PAUSE_S: Final = 2.0
+
+
+class Notice:
+    """Lines about what a command waits for; each text is printed once until the command goes on.
+
+    Args:
+        quiet_s: seconds after the first text during which nothing is printed.
+    """
+
+    def __init__(self, quiet_s: float = QUIET_S) -> None:
+        self._quiet_s = quiet_s
+        self._since: float | None = None
+        self._said: set[str] = set()
+
+    def waits(self, why: str) -> None:
+        """Print why the command waits."""
+        self._since = time.monotonic() if self._since is None else self._since
+        if why not in self._said and time.monotonic() - self._since >= self._quiet_s:
+            self._said.add(why)
+            say(f"waiting: {with_cure(why)}")
+
+    @contextmanager
+    def after(self, seconds: float, why: str) -> Iterator[None]:
+        """Print why the command waits if the block lasts longer than this."""
+        began = time.monotonic()
+
+        def late() -> None:
+            self._since = self._since or began
+            self.waits(why)
+
+        timer = asyncio.get_running_loop().call_later(seconds, late)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def goes_on(self) -> None:
+        """Print that the command goes on, if it was printed that it waits."""
+        if self._said and self._since is not None:
+            say(f"it goes on after {time.monotonic() - self._since:.0f} s")
+        self._since = None
+        self._said.clear()
+
+
+def say(line: str) -> None:
+    """Print a line to standard error."""
+    output.errors.print(output.printable(line), highlight=False, markup=False, soft_wrap=True)
+
+
+async def repeated(call: Callable[[], Awaitable[Result]]) -> Result:
+    """Call a function until it is not interrupted by an outage, and return its result.
+
+    Args:
+        call: what may be repeated, also after it was carried out and the answer was lost.
+
+    Raises:
+        NotReady: the outage is longer than `WITHIN_S`.
+        JazzError: see `NotReady`.
+    """
+    notice = Notice(quiet_s=0)
+    tries = stamina.retry_context(on=OUTAGES, attempts=None, timeout=WITHIN_S, wait_max=_LONGEST_PAUSE_S)
+    async for attempt in tries:
+        with attempt:
+            try:
+                result = await call()
+            except OUTAGES as error:
+                notice.waits(str(error))
+                raise
+    notice.goes_on()
+    return result
+
+
+@asynccontextmanager
+async def outages_shown(session: Session) -> AsyncIterator[None]:
+    """Show when Alpha or Jazz is away while the block waits for what they write."""
+    notice = Notice(quiet_s=0)
+
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            why = await _absent(session)
+            if why is None:
+                notice.goes_on()
+            else:
+                notice.waits(why)
+
+    async with in_background(outages=look):
+        yield
+
+
+async def _absent(session: Session) -> str | None:
+    """Return which part of the platform does not respond; None if all do."""
+    if not session.node.connected:
+        return "Jazz can't be reached"
+    try:
+        answer = await session.http.get(f"{session.endpoint}{account_path(ALPHA_NAME)}", timeout=_LOOK_S)
+    except httpx2.TransportError:
+        return "Alpha can't be reached"
+    return "Alpha is starting" if answer.is_server_error else None
+
+
+@contextmanager
+def leaving(left: str) -> Iterator[None]:
+    """Say how to go on if Ctrl-C or an outage ends the block.
+
+    Args:
+        left: what remains, and how to go on.
+    """
+    try:
+        yield
+    except asyncio.CancelledError:
+        say(left)
+        raise
+    except OUTAGES as error:
+        raise NotReady(f"{error}; {left}") from error
