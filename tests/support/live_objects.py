@@ -32,6 +32,7 @@ _NAMESPACED: Final = {
     "Job": ("batch", "v1"),
     "NetworkPolicy": ("networking.k8s.io", "v1"),
     "Pod": _CORE,
+    "ResourceQuota": _CORE,
     "Role": ("rbac.authorization.k8s.io", "v1"),
     "RoleBinding": ("rbac.authorization.k8s.io", "v1"),
     "Secret": _CORE,

@@ -45,8 +45,10 @@ class Pair:
 
 
 @asynccontextmanager
-async def new_pair(cluster: ClusterInfo, servers: Servers, folder: Path) -> AsyncIterator[Pair]:
-    """Run both in a new namespace of the cluster while the block is open."""
+async def new_pair(
+    cluster: ClusterInfo, servers: Servers, folder: Path, policy: dict[str, Any] | None = None
+) -> AsyncIterator[Pair]:
+    """Run both in a new namespace of the cluster while the block is open, with a policy of the Sentinel."""
     namespace = await asyncio.to_thread(new_namespace, cluster)
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
     blocks = await bootstrap.prepare(servers.jazz.url, (servers.etcd.url,), alpha_account, sentinel_account)
@@ -61,6 +63,7 @@ async def new_pair(cluster: ClusterInfo, servers: Servers, folder: Path) -> Asyn
             agent_secret=sentinel_account.agent_secret,
             sync_server_url=servers.jazz.url,
             etcd_hosts=(servers.etcd.url,),
+            **({} if policy is None else {"policy": policy}),
         )
     )
     task = asyncio.create_task(sentinel.run())
