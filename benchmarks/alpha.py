@@ -38,7 +38,7 @@ from support.registry import free_port  # noqa: E402
 from benchmarks.alpha_population import Servers, cluster_in, copy, hub_contract, hub_identity, populate  # noqa: E402
 from benchmarks.processes import cpu_s, memory_mib  # noqa: E402
 from reside.cli.loading import approve, create_request, wait_validated  # noqa: E402
-from reside.cli.session import Session  # noqa: E402
+from reside.cli.session import Session, endpoint_at  # noqa: E402
 from reside.common.tls import trusted_authorities  # noqa: E402
 from reside.jazz import AccountId, Node  # noqa: E402
 from reside.model import constants  # noqa: E402
@@ -172,7 +172,7 @@ async def session(servers: Servers, running: Leader) -> AsyncIterator[Session]:
         data = await node.load_map(profile["contracts"][constants.ALPHA_CONTRACT])
         endpoint = f"http://127.0.0.1:{running.port}"
         async with httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
-            yield Session(node, servers.admin, data, alpha, endpoint, http)
+            yield Session(node, servers.admin, data, alpha, endpoint_at(endpoint), http)
 
 
 async def claim(admin: Session) -> None:

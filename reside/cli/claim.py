@@ -79,7 +79,7 @@ async def claim(config: Config, context: str, *, recover: bool = False) -> None:
             f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code: check the namespace"
         )
     async with open_session(config, context) as session:
-        await wait_until_ready(session.http, session.endpoint, DEADLINE)
+        await wait_until_ready(session.http, await session.endpoint(), DEADLINE)
         attempts = stamina.retry_context(on=_is_refused if recover else (), attempts=None, timeout=RESTART_S)
         async for attempt in attempts:
             with attempt:

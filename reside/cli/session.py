@@ -6,7 +6,9 @@ Each call has its own token, which only Alpha accepts, and only for this call.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +35,16 @@ DEADLINE = 60.0
 """Seconds to wait for the cluster's Services and for Alpha's data."""
 SLOW_S = 5.0
 """Seconds after which a call is said to be slow."""
+
+
+CONNECT_S = 15.0
+"""Seconds to wait for a connection to Jazz."""
 ALPHA_WITHIN_S = 120.0
 """Seconds for which a call is retried while Alpha is not available: its start may take this long."""
+
+
+Endpoint = Callable[[], Awaitable[str]]
+"""Returns the base address of a Service."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,8 @@ class Session:
     """Alpha's data map."""
     alpha: AccountId
     """Alpha's account."""
-    endpoint: str
+    endpoint: Endpoint
+    """Of Alpha's Service."""
     http: httpx2.AsyncClient
     instances: dict[str, str] = field(default_factory=dict)
     """See `call_method`."""
@@ -74,6 +85,17 @@ class Session:
             )
         notice.goes_on()
         return answer
+
+        return await call_method(
+            self.http,
+            self.credentials,
+            endpoint=await self.endpoint(),
+            receiver=self.alpha,
+            path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
+            body=body,
+            within_s=ALPHA_WITHIN_S,
+            instances=self.instances,
+        )
 
 
 def target_of(cluster: Cluster) -> Target:
@@ -123,23 +145,49 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
     credentials = credentials_of(account)
     async with (
         jazz_of(cluster) as jazz,
-        replica_of(cluster, ALPHA_NAME) as endpoint,
+        AsyncExitStack() as opened,
         _node(jazz, account.name, credentials) as node,
         httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http,
     ):
         alpha = AccountId(cluster.alpha_replica_id)
+        endpoint = opened_once(lambda: opened.enter_async_context(replica_of(cluster, ALPHA_NAME)))
         yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http)
+
+
+def endpoint_at(address: str) -> Endpoint:
+    """Return an endpoint whose address is known."""
+
+    async def endpoint() -> str:
+        return address
+
+    return endpoint
+
+
+def opened_once(open_it: Callable[[], Awaitable[str]]) -> Endpoint:
+    """Return an endpoint that is opened at its first use: most commands only read Jazz, and a port-forward is slow."""
+    address: list[str] = []
+    lock = asyncio.Lock()
+
+    async def endpoint() -> str:
+        async with lock:
+            if not address:
+                address.append(await open_it())
+        return address[0]
+
+    return endpoint
 
 
 @asynccontextmanager
 async def _node(url: str, name: str, credentials: Credentials) -> AsyncIterator[Node]:
     try:
-        async with Node(url, credentials) as node:
+        async with Node(url, credentials, connect_timeout=CONNECT_S) as node:
             await node.register(name)
             await node.flush()
             yield node
     except JazzUnavailable as error:
         raise NotReady(with_cure(f"Jazz can't be reached at {url}: {error}")) from None
+
+        raise NotReady(f"Jazz can't be reached at {url}: {error}: `reside doctor` shows which part is away") from None
 
 
 async def _alpha_data(node: Node, alpha: str) -> CoMap:

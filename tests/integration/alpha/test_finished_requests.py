@@ -12,7 +12,7 @@ from support.eventually import eventually
 
 from reside.alpha import finished_requests, indexes, lookups, open_requests, records
 from reside.cli import requests
-from reside.cli.session import Session
+from reside.cli.session import Session, endpoint_at
 from reside.jazz import AccountId
 from reside.model import lookup
 from reside.model.alpha_contract import FINISHED_REQUESTS, OPEN_REQUESTS
@@ -112,7 +112,7 @@ async def test_the_command_lists_what_is_kept_and_names_what_is_not(cluster: Alp
     root = await admin.node.load_map(cluster.alpha.data.root.id)
     alpha = AccountId(cluster.credentials.account_id)
     async with httpx2.AsyncClient(trust_env=False) as http:
-        session = Session(admin.node, admin.credentials, root, alpha, cluster.endpoint, http)
+        session = Session(admin.node, admin.credentials, root, alpha, endpoint_at(cluster.endpoint), http)
         assert [request.id for request in await requests.read_all(session, every=True)] == [last]
         assert await requests.read_all(session, every=False) == []
         assert (await requests.find(session, last))["status"] == "invalid"
