@@ -1,6 +1,6 @@
 """Write docs/cli.md, the reference of the command line, from the code: `python tools/cli_reference.py`.
 
-A unit test fails if the page is not what this program writes.
+It also writes reside/cli/declarations.json, with which `reside` shows help. A unit test fails if they are not current.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE: Final = ROOT / "docs/cli.md"
+DECLARATIONS: Final = ROOT / "reside/cli/declarations.json"
 MODEL: Final = ROOT / "docs/model.md"
 _HEAD: Final = f"""\
 # Command line
@@ -27,8 +28,9 @@ _HEAD: Final = f"""\
 `python tools/cli_reference.py` writes this page from the code. `reside --help`, and `--help` after any command, shows
 the same on a terminal. [{MODEL.name}]({MODEL.name}#9-command-line) explains what they do, and the configuration file.
 
-Results go to standard output; progress, warnings and errors go to standard error. An error is one line. Colours are off
-if the output is not a terminal, or with `NO_COLOR`.
+Results go to standard output; progress, warnings and errors go to standard error. An error is one line, which begins
+with `error:`, names the thing, and says what to do. Colours are off if the output is not a terminal, or with
+`NO_COLOR`.
 
 | exit code | meaning |
 | --- | --- |
@@ -37,13 +39,26 @@ if the output is not a terminal, or with `NO_COLOR`.
 
 def page() -> str:
     """Return the whole page."""
-    from reside.cli.main import EXIT_CODES, PARTS, command  # noqa: PLC0415 - after the path is set
+    from reside.cli.main import EXIT_CODES, PARTS  # noqa: PLC0415 - after the path is set
 
     lines = [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
-    for name, part in PARTS.items():
-        found = get_command(command([name])).commands[name]  # type: ignore[attr-defined] # it is a group
-        lines += ["", f"## reside {name}", "", part.help, *_commands(f"reside {name}", found)]
+    for name, found in subcommands().items():
+        lines += ["", f"## reside {name}", "", PARTS[name].help, *_commands(f"reside {name}", found)]
     return _HEAD + "\n".join(lines) + "\n"
+
+
+def subcommands() -> dict[str, Any]:
+    """Return the subcommands with their code, as typer makes them, by name."""
+    from reside.cli.main import PARTS, command  # noqa: PLC0415 - as above
+
+    return {name: get_command(command([name])).commands[name] for name in PARTS}  # type: ignore[attr-defined] # a group
+
+
+def declarations() -> str:
+    """Return the declarations of all commands."""
+    from tools.cli_declarations import text  # noqa: PLC0415 - as above
+
+    return text(subcommands())
 
 
 def _commands(path: str, found: Any) -> Iterator[str]:
@@ -113,3 +128,4 @@ def _meaning(parameter: Any) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page())
+    DECLARATIONS.write_text(declarations())

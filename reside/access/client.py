@@ -63,9 +63,16 @@ def read_kubeconfig(target: Target) -> lightkube.config.kubeconfig.SingleConfig:
             config = lightkube.KubeConfig.from_file(target.kubeconfig)
         else:
             config = lightkube.KubeConfig.from_env()
+        if target.kube_context is not None and target.kube_context not in config.contexts:
+            known = ", ".join(map(str, config.contexts)) or "none"
+            raise InvalidInput(
+                f"context {target.kube_context!r} is not in {where} (known: {known}): choose one of these"
+            )
         single = config.get(target.kube_context)
     except (ConfigError, OSError) as error:
-        raise InvalidInput(f"{where} can't be used: {error}") from None
+        raise InvalidInput(
+            f"{where} can't be used: {error}: name the right one with --kubeconfig or KUBECONFIG"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise InvalidInput(f"{where} is not YAML: check it with `kubectl config view`") from None
     except (AttributeError, LookupError, TypeError):
@@ -74,7 +81,7 @@ def read_kubeconfig(target: Target) -> lightkube.config.kubeconfig.SingleConfig:
             "check it with `kubectl config view`"
         ) from None
     if single is None:
-        raise InvalidInput(f"context {target.kube_context!r} is not in {where}")
+        raise InvalidInput(f"{where} has no current context: name one with --kube-context")
     return single
 
 

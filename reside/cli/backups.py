@@ -12,12 +12,14 @@ import typer
 from pydantic import SecretStr
 
 from reside.cli import config, output
+from reside.cli.main import BACKUP_PASSPHRASE
 from reside.cli.places import Place
 from reside.cli.progress import Steps
+from reside.cli.prompt import ask
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
 
-PASSPHRASE: Final = "RESIDE_BACKUP_PASSPHRASE"  # noqa: S105 - the name of a variable
+PASSPHRASE: Final = BACKUP_PASSPHRASE
 SHORTEST: Final = 8
 RESTORE_S: Final = 300.0
 """Seconds that each wait of a restore may take, such as that for a volume or for a pod that pulls its image."""
@@ -87,7 +89,7 @@ def _passphrase(file: Path | None, *, is_new: bool) -> SecretStr:
     """Return the passphrase from the file, the environment or the terminal.
 
     Raises:
-        InvalidInput: there is none, or a new one is too short.
+        InvalidInput: there is none, it is not UTF-8, or a new one is too short.
     """
     if file is not None:
         try:
@@ -95,14 +97,22 @@ def _passphrase(file: Path | None, *, is_new: bool) -> SecretStr:
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"--passphrase-file {file} can't be read: {error}") from None
     else:
-        found = os.environ.get(PASSPHRASE, "")
+        found = os.environ.pop(PASSPHRASE, "")  # no child process inherits it
         if not found and sys.stdin.isatty():
-            found = typer.prompt("passphrase of the backup", hide_input=True, confirmation_prompt=is_new, err=True)
+            cure = f"set {PASSPHRASE}, or name a file with --passphrase-file"
+            found = ask("passphrase of the backup", cure, hide_input=True, confirmation_prompt=is_new, err=True)
     if not found:
         raise InvalidInput(f"there is no passphrase: set {PASSPHRASE}, or name a file with --passphrase-file")
+    if not _is_utf8(found):
+        raise InvalidInput(f"the passphrase in {PASSPHRASE} is not UTF-8: set it in UTF-8, or use --passphrase-file")
     if is_new and len(found) < SHORTEST:
         raise InvalidInput(f"the passphrase has fewer than {SHORTEST} characters: choose a longer one")
     return SecretStr(found)
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether a text of the environment was UTF-8; Python replaces the other bytes by surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _size(file: Path) -> str:

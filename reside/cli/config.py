@@ -30,6 +30,7 @@ Access = Literal["direct", "port-forward", "endpoint"]
 """By addresses of Services, by port-forward through the Kubernetes API, or by the cluster's domain alone."""
 
 _ENDPOINT: Final = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
+_DAMAGED: Final = "correct it, restore a copy, or move it away to begin anew"
 _LOCK_WITHIN_S: Final = 10.0
 _LOCK_PAUSE_S: Final = 0.02
 _Named = TypeVar("_Named", "Account", "Cluster", "Context")
@@ -183,10 +184,17 @@ def _find(entries: tuple[_Named, ...], name: str, what: str, cure: str) -> _Name
 
 
 def config_folder() -> Path:
-    """Return the folder of the configuration: `$RESIDE_CONFIG`, or `~/.config/reside` as in the XDG specification."""
+    """Return the folder of the configuration: `$RESIDE_CONFIG`, or `~/.config/reside` as in the XDG specification.
+
+    Raises:
+        InvalidInput: neither variable is set, and the user has no home.
+    """
     if folder := os.environ.get("RESIDE_CONFIG"):
         return Path(folder)
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "reside"
+    try:
+        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "reside"
+    except RuntimeError:
+        raise InvalidInput("this user has no home folder: name a folder in RESIDE_CONFIG") from None
 
 
 def config_path() -> Path:
@@ -198,19 +206,33 @@ def load() -> Config:
     """Return the configuration; an empty one if the file does not exist.
 
     Raises:
-        InvalidInput: the file is not YAML or not a valid configuration.
+        InvalidInput: the file can't be read, is not YAML or not a valid configuration.
     """
     path = config_path()
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return Config()
+    except OSError as error:
+        raise _unusable("read", error) from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not UTF-8: {_DAMAGED}") from None
     try:
         return Config.model_validate(yaml.safe_load(text) or {})
     except yaml.YAMLError as error:
-        raise InvalidInput(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        raise InvalidInput(f"{path} is not YAML: {' '.join(str(error).split())}: {_DAMAGED}") from None
     except ValidationError as error:
-        raise InvalidInput(f"{path} is not a valid ReSide configuration: {describe_faults(error, 'file')}") from None
+        raise InvalidInput(
+            f"{path} is not a valid ReSide configuration: {describe_faults(error, 'file')}: correct it, or use the "
+            "later release that has written it"
+        ) from None
+
+
+def _unusable(what: str, error: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{error.filename or config_path()} can't be {what}: {error.strerror or error}: correct that, or name another "
+        "folder in RESIDE_CONFIG"
+    )
 
 
 def change(edit: Callable[[Config], Config]) -> Config:
@@ -220,11 +242,14 @@ def change(edit: Callable[[Config], Config]) -> Config:
         edit: returns the changed configuration; what it raises is raised, and nothing is written.
 
     Raises:
-        InvalidInput: another command has been changing the file for ten seconds.
+        InvalidInput: the file can't be written, or another command has been changing it for ten seconds.
     """
-    with _locked():
-        changed = edit(load())
-        _save(changed)
+    try:
+        with _locked():
+            changed = edit(load())
+            _save(changed)
+    except OSError as error:
+        raise _unusable("written", error) from None
     return changed
 
 

@@ -13,6 +13,7 @@ from reside.access.client import connect
 from reside.access.objects import cluster_uid, read_secret
 from reside.cli import config, output, project
 from reside.cli.places import Place
+from reside.cli.prompt import ask
 from reside.cli.shared_options import with_options
 from reside.model.constants import ACCOUNT_ID_KEY, ALPHA_NAME
 from reside.model.errors import InvalidInput, ResideError
@@ -118,7 +119,7 @@ def confirm_name(name: str, what: str) -> None:
     """
     if not sys.stdin.isatty():
         raise InvalidInput("there is no terminal to confirm the deletion: use --yes")
-    if typer.prompt(f"type {name} to delete {what}", default="", show_default=False) != name:
+    if ask(f"type {name} to delete {what}", "use --yes", default="", show_default=False) != name:
         raise ResideError("that is not its name: nothing is deleted")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -11,21 +12,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 import typer
 
 from reside.access.cures import with_cure
-from reside.cli import output
+from reside.cli import declarations, interruption, output, streams
+from reside.cli.streams import CLOSED_PIPE
 from reside.common import tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 NAME: Final = "reside"
 COMPLETION_VARIABLE: Final = "_RESIDE_COMPLETE"
 """Variable of the environment with which a shell asks for completions, as typer names it."""
 INTERRUPTED: Final = 130
+BACKUP_PASSPHRASE: Final = "RESIDE_BACKUP_PASSPHRASE"  # noqa: S105 - the name of a variable
+NEED_PASSPHRASE: Final = frozenset({"cluster backup", "cluster restore"})
+"""The commands that read it, and remove it from the environment themselves."""
 EXIT_CODES: Final = {
     0: "success",
     1: "refused or failed; standard error says why",
     2: "invalid usage: an unknown command or option, or a missing argument",
     INTERRUPTED: "interrupted, for example by Ctrl-C",
+    CLOSED_PIPE: "the reader of standard output has closed it, for example `| head -1`; nothing more is printed",
 }
 
 
@@ -72,18 +78,24 @@ def expected_errors() -> tuple[type[Exception], ...]:
     return (ResideError, JazzError, AccessError, LocalError, LockError, RegistryError, OSError)
 
 
-def command(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command.
-
-    Only the subcommand that the arguments name is imported. The others are listed with their help; to import all of
-    them takes a second.
-    """
+def new_app() -> typer.Typer:
+    """Return the command without subcommands."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 
     @app.callback()
     def reside() -> None:
         """Run small services, called replicas, on Kubernetes."""
 
+    return app
+
+
+def command(arguments: Sequence[str]) -> typer.Typer:
+    """Return the command.
+
+    Only the subcommand that the arguments name is imported. The others are listed with their help; to import all of
+    them takes a second.
+    """
+    app = new_app()
     first = named_part(arguments)
     for name, part in PARTS.items():
         if name != first:
@@ -92,6 +104,13 @@ def command(arguments: Sequence[str]) -> typer.Typer:
             app.command(name, help=part.help)(getattr(import_module(part.module), name))
         else:
             app.add_typer(import_module(part.module).app, name=name, help=part.help)
+    return app
+
+
+def declared_command(arguments: Sequence[str], run_it: Callable[[], int | None]) -> typer.Typer:
+    """Return the command without the code of its subcommands; `run_it` runs the one that the arguments name."""
+    app, known = new_app(), declarations.load()
+    declarations.add_commands(app, known, declarations.named_path(known, arguments), run_it)
     return app
 
 
@@ -113,25 +132,80 @@ def _not_imported() -> None:
     """Stand for a subcommand that the arguments do not name; it never runs."""
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code."""
+def run(arguments: Sequence[str] | None = None, prepare: Callable[[], None] = lambda: None) -> int:
+    """Run the command; return its exit code.
+
+    Args:
+        arguments: those of the process if not given.
+        prepare: called before a command runs, and not for help.
+    """
     given = sys.argv[1:] if arguments is None else list(arguments)
     words = completed_words(os.environ)
     try:
         if words is not None:
-            _complete(command(words))
-        app = command(given)
-        with tracing.span(name_of(app, given)):
-            app(args=given, prog_name=NAME)
+            _complete(declared_command(words, _not_imported))
+        path = declarations.named_path(known := declarations.load(), given)
+        with tracing.span(f"{NAME} {path}".rstrip()):
+            code = _run(given, prepare, path, runs=declarations.is_complete(known, path))
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+        if streams.is_closed_pipe(end):
+            return CLOSED_PIPE
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except typer.TyperException as error:
+        return _refuse_usage(error)
+    except typer.Abort:
+        output.fail("the input ended without an answer: nothing was done")
+        return 1
     except KeyboardInterrupt:
-        output.fail("interrupted")
-        return INTERRUPTED
+        code = INTERRUPTED
     except expected_errors() as error:
         output.fail(one_line(error))
         return 1
-    return 0
+    if code == INTERRUPTED:
+        output.fail(interruption.message())
+    return code
+
+
+def _run(given: list[str], prepare: Callable[[], None], path: str, *, runs: bool) -> int:
+    """Run the command, or print its help; return the exit code.
+
+    Args:
+        given: the arguments.
+        prepare: called before a command runs.
+        path: the group or the command that the arguments name.
+        runs: whether it is a command.
+
+    Raises:
+        TyperException: the usage is invalid.
+    """
+
+    def real() -> int:
+        prepare()
+        if path not in NEED_PASSPHRASE:
+            os.environ.pop(BACKUP_PASSPHRASE, None)  # no child process inherits it
+        return _call(command(given), given)
+
+    if runs and "--help" not in given:
+        return real()
+    if not path:
+        return _call(declared_command(given, real), given)
+    alone = declarations.named_alone(declarations.load(), path, real)  # `--help` may be the value of an option: it runs
+    return _call(alone, declarations.without_path(given, path), f"{NAME} {path}")
+
+
+def _call(app: typer.Typer, given: list[str], name: str = NAME) -> int:
+    code = app(args=given, prog_name=name, standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+def _refuse_usage(error: typer.TyperException) -> int:
+    """Print what is wrong with the usage, and where to read more; return the exit code."""
+    context = getattr(error, "ctx", None)
+    more = f": see `{context.command_path} --help`" if context is not None else ""
+    text = " ".join(error.format_message().replace("Value error, ", "").split())
+    if text:  # else the help was printed
+        output.fail(f"{text[0].lower()}{text[1:].rstrip('.')}{more}")
+    return error.exit_code
 
 
 def _complete(app: typer.Typer) -> NoReturn:
@@ -143,33 +217,26 @@ def _complete(app: typer.Typer) -> NoReturn:
     raise AssertionError("typer exits after the completion")
 
 
-def name_of(app: typer.Typer, arguments: Sequence[str]) -> str:
-    """Return the command that the arguments name, without options and values: its name in traces."""
-    names, found = ["reside"], typer.main.get_command(app)
-    for argument in arguments:
-        if not isinstance(found, typer.core.TyperGroup) or argument not in found.commands:
-            break
-        names.append(argument)
-        found = found.commands[argument]
-    return " ".join(names)
-
-
 def one_line(error: Exception) -> str:
     """Return an error as one sentence."""
-    if isinstance(error, OSError):
-        return with_cure(f"{error.filename or 'the network'}: {error.strerror or error}")
-    return str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    what = error.filename or _place(error)
+    return with_cure(f"{what}: {error.strerror or error}")
+
+
+def _place(error: OSError) -> str:
+    return "this machine" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM) else "the network"
 
 
 def main() -> None:
     """Run the `reside` script. Logs go to standard error, because standard output is for results."""
-    if named_part(sys.argv[1:]):
-        _set_up_logs()
+    streams.set_up()
     tracing.enable("reside")
-    code = run()
+    code = run(prepare=_set_up_logs)
     if not tracing.disable():
         output.warn("not all spans could be sent to the address in OTEL_EXPORTER_OTLP_ENDPOINT")
-    sys.exit(code)
+    sys.exit(streams.end(code))
 
 
 def _set_up_logs() -> None:

@@ -1,4 +1,4 @@
-"""Yes-or-no questions on the terminal, asked while the session with the cluster stays open.
+"""Questions on the terminal. A yes-or-no question is asked while the session with the cluster stays open.
 
 The event loop reads the standard input, not a thread: Ctrl-C could not interrupt the thread, and the command would hang
 until Enter is pressed.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import Any
+
+import typer
 
 from reside.cli import output
+from reside.model.errors import InvalidInput
 
 _YES, _NO = ("y", "yes"), ("", "n", "no")
 
@@ -43,3 +47,24 @@ async def _read_line() -> str:
     finally:
         loop.remove_reader(sys.stdin)
     return sys.stdin.readline()
+
+
+def ask(question: str, cure: str, **options: Any) -> str:
+    """Ask for a text.
+
+    Args:
+        question: what is asked for.
+        cure: how to run the command where nobody answers.
+        options: those of `typer.prompt`.
+
+    Raises:
+        InvalidInput: the input ends without an answer.
+        KeyboardInterrupt: Ctrl-C is pressed; typer makes one error of both.
+    """
+    try:
+        answer: str = typer.prompt(question, **options)
+    except typer.Abort as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise InvalidInput(f"the input ended without an answer: {cure}") from None
+    return answer

@@ -31,7 +31,10 @@ Row = dict[str, Any]
 
 
 def note(
-    current: ReplicaVersion | None, versions: Collection[ReplicaVersion], canary: ReplicaVersion | None = None
+    name: Any,
+    current: ReplicaVersion | None,
+    versions: Collection[ReplicaVersion],
+    canary: ReplicaVersion | None = None,
 ) -> str | None:
     """Return what an operator should know about a replica besides its status; None if there is nothing."""
     if current is None:
@@ -44,7 +47,7 @@ def note(
     last = max(versions, key=lambda version: version.id)
     if last.rolled_back_to is not None:
         return ended(last)
-    return "outdated pod template: reside replica refresh" if current.template_change else None
+    return f"outdated pod template: `reside replica refresh {name}`" if current.template_change else None
 
 
 def ended(version: ReplicaVersion) -> str:
@@ -134,7 +137,7 @@ class ReplicaView:
             "implements": sorted(current.implementations.values()) if current else [],
             "requires": _requirements(current),
             "canary": None if canary is None else canary.id,
-            "note": note(current, parsed.values(), canary),
+            "note": note(replica.get("name"), current, parsed.values(), canary),
             "reason": current.reason if current else None,
             "templateChange": current.template_change.document() if current and current.template_change else None,
             "versions": [_version(version, since.get(version.id)) for version in parsed.values()],

@@ -22,8 +22,9 @@ from reside.model.errors import InvalidInput, ResideError
 from reside.seed import settings as stack_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from reside.cli.replicas import Row
     from reside.cli.session import Session
     from reside.seed.release import Upgrade
     from reside.seed.settings import BootstrapSettings
@@ -48,17 +49,22 @@ def upgrade(
         typer.Option(help="JSON file with the digests of the release's images; that of `make up` if not given."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Upgrade without asking.")] = False,
+    downgrade: Annotated[
+        bool, typer.Option("--downgrade", help="Load images also if the cluster was upgraded from them before.")
+    ] = False,
 ) -> None:
     """Show what the images of another release change; ask, and load them. Settings and data stay as they are."""
     configuration = config.load()
     cluster = configuration.cluster(cluster_name or configuration.context().cluster)
     found = stack_settings.read_images(images or project.state_folder() / IMAGES)
-    settings, plan = asyncio.run(_plan(configuration, cluster, found))
+    settings, plan, rows = asyncio.run(_plan(configuration, cluster, found))
     if plan.is_empty:
         _say(f"cluster {cluster.name} has these images already")
         return
     for line in lines(plan):
         _say(line)
+    if not downgrade:
+        check_newer(plan, rows)
     if not (yes or asyncio.run(confirm(f"Upgrade cluster {cluster.name}?"))):
         raise ResideError("nothing was upgraded")
     with Steps(f"cluster {cluster.name}") as steps:
@@ -74,6 +80,28 @@ def lines(plan: Upgrade) -> Iterator[str]:
         yield f"  {key}:"
         yield from (f"    {change}" for change in changes)
     yield "replicas keep running, and all data stays; `reside cluster backup FILE` saves it before"
+
+
+def check_newer(plan: Upgrade, rows: Sequence[Row]) -> None:
+    """Refuse images that the cluster has had before its present ones.
+
+    Args:
+        plan: what changes.
+        rows: the replicas of the cluster, with their versions.
+
+    Raises:
+        InvalidInput: an image is that of an earlier version.
+    """
+    earlier = {
+        (row["name"], each["digest"]) for row in rows for each in row["versions"] if each["id"] < (row["version"] or 0)
+    }
+    older = [name for name, (_, then) in plan.images.items() if (name, then) in earlier]
+    if older:
+        raise InvalidInput(
+            f"the cluster was upgraded from these images of {' and '.join(older)} before, and they may not read what "
+            "later ones have written: name a later release, or save the data with `reside cluster backup FILE`, and "
+            "use --downgrade"
+        )
 
 
 def context_of(configuration: config.Config, cluster: str) -> str:
@@ -93,8 +121,8 @@ def context_of(configuration: config.Config, cluster: str) -> str:
 
 async def _plan(
     configuration: config.Config, cluster: config.Cluster, images: dict[str, str]
-) -> tuple[BootstrapSettings, Upgrade]:
-    """Return the settings of a running cluster with other images, and what these change."""
+) -> tuple[BootstrapSettings, Upgrade, list[Row]]:
+    """Return the settings of a running cluster with other images, what these change, and the cluster's replicas."""
     from reside.seed import release  # noqa: PLC0415 - slow to import
 
     async with (
@@ -115,7 +143,7 @@ async def _plan(
         }
         settings = stack_settings.parse(data, f"the settings of cluster {cluster.name}")
         changed = release.changed_images(running, settings)
-        return settings, release.Upgrade(changed, await release.changed_objects(client, settings))
+        return settings, release.Upgrade(changed, await release.changed_objects(client, settings)), rows
 
 
 async def _stored_settings(session: Session) -> dict[str, Any]:

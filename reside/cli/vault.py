@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 
 
 def store() -> Store:
-    """Return the store of this user: files if a key file exists, else the keyring if it works, else files."""
+    """Return the store of this user: files if a key file exists, else the keyring if it works, else files.
+
+    Raises:
+        InvalidInput: the configuration's folder can't be read.
+    """
     files = FileStore(config_folder())
-    if any(config_folder().glob("*.key")):
+    if files.is_used():
         return files
     from reside.cli import keyrings  # noqa: PLC0415 - the search for keyrings takes 0.2 seconds
 
@@ -60,7 +64,13 @@ class Vault:
         key = self._store.read("secrets")
         if key is None:
             key = self._store.create("secrets", base64.b64encode(random(SecretBox.KEY_SIZE)).decode())
-        return SecretBox(base64.b64decode(key))
+        try:
+            return SecretBox(base64.b64decode(key))
+        except (CryptoError, ValueError):
+            raise InvalidInput(
+                "the key of this user, `secrets.key` or the entry `secrets` of the keyring, is damaged: restore it, or "
+                "remove it and create the accounts anew"
+            ) from None
 
 
 def passphrase_file() -> Path | None:

@@ -119,7 +119,7 @@ def test_another_domain_reaches_a_running_cluster(shell: Shell, created: int) ->
     eventually_sync("the ingresses", hosts, lambda found: found == ["reside.example.org"] * 2, within=180)
     assert uids(cluster) == pods
     note = cluster.replicas()["alpha"]["note"]
-    assert note == "outdated pod template: reside replica refresh", "the pod has the domain of its start"
+    assert note == "outdated pod template: `reside replica refresh alpha`", "the pod has the domain of its start"
 
 
 def test_new_images_are_loaded_into_a_running_cluster(shell: Shell, created: int) -> None:

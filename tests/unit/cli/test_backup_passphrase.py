@@ -47,6 +47,7 @@ def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
 def test_only_a_new_passphrase_must_have_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backups.PASSPHRASE, "short")
     assert backups._passphrase(None, is_new=False).get_secret_value() == "short"
+    monkeypatch.setenv(backups.PASSPHRASE, "short")  # it was removed from the environment
     with pytest.raises(InvalidInput, match="fewer than 8 characters: choose a longer one") as error:
         backups._passphrase(None, is_new=True)
     assert "short" not in str(error.value).replace("shorter", "")

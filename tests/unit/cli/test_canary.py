@@ -23,12 +23,12 @@ CURRENT = version(1)
 
 def test_the_list_shows_the_canary_and_how_it_ended() -> None:
     canary = version(2, canary_percent=25)
-    assert note(CURRENT, (CURRENT, canary), canary) == "canary: version 2 is running, with 25 % of the pods"
+    assert note("greeter", CURRENT, (CURRENT, canary), canary) == "canary: version 2 is running, with 25 % of the pods"
     crashing = version(2, "starting", canary_percent=25, reason="CrashLoopBackOff: exit code 1")
     expected = "canary: version 2 is starting (CrashLoopBackOff: exit code 1), with 25 % of the pods"
-    assert note(CURRENT, (CURRENT, crashing), crashing) == expected
+    assert note("greeter", CURRENT, (CURRENT, crashing), crashing) == expected
     aborted = version(2, "stopped", canary_percent=25, rolled_back_to=1, reason="it was not healthy")
-    assert note(CURRENT, (CURRENT, aborted)) == "version 2 was a canary and was aborted: it was not healthy"
+    assert note("greeter", CURRENT, (CURRENT, aborted)) == "version 2 was a canary and was aborted: it was not healthy"
     assert ended(aborted.model_copy(update={"reason": None})) == "version 2 was a canary and was aborted"
     assert ended(version(2, rolled_back_to=1, reason="it failed")) == "version 2 was rolled back: it failed"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reside.cli import upgrading
@@ -51,3 +53,25 @@ def test_the_current_context_of_the_cluster_is_used_and_a_missing_one_is_told() 
     assert upgrading.context_of(found.model_copy(update={"current_context": None}), "east") == "ada"
     with pytest.raises(InvalidInput, match="no context of the configuration has cluster west: get one with"):
         upgrading.context_of(found, "west")
+
+
+def row(*digests: str, current: int) -> dict[str, Any]:
+    """Return Alpha as `ReplicaView` shows it, with a version for each digest."""
+    return {
+        "name": "alpha",
+        "version": current,
+        "versions": [{"id": n, "digest": digest} for n, digest in enumerate(digests, 1)],
+    }
+
+
+def test_a_downgrade_is_refused() -> None:
+    plan = Upgrade({"jazz": ("sha256:x", "sha256:y"), "alpha": ("sha256:b", "sha256:a")}, {})
+    with pytest.raises(InvalidInput, match=r"was upgraded from these images of alpha before.*use --downgrade"):
+        upgrading.check_newer(plan, [row("sha256:a", "sha256:b", current=2)])
+
+
+def test_images_that_never_ran_or_are_later_are_no_downgrade() -> None:
+    plan = Upgrade({"alpha": ("sha256:b", "sha256:c")}, {})
+    upgrading.check_newer(plan, [row("sha256:a", "sha256:b", current=2)])
+    upgrading.check_newer(plan, [row("sha256:a", "sha256:b", "sha256:c", current=2)])
+    upgrading.check_newer(Upgrade({}, {"StatefulSet/jazz": ["spec.x: 1 → 2"]}), [row("sha256:a", current=1)])

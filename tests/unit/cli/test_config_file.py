@@ -83,7 +83,7 @@ def test_a_failed_write_leaves_the_old_file(folder: Path, monkeypatch: pytest.Mo
         raise OSError("disk full")
 
     monkeypatch.setattr("os.fsync", broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InvalidInput, match="can't be written: disk full: correct that, or name another folder in"):
         config.change(lambda _: config.Config())
     assert config.load().accounts == (ACCOUNT,)
     assert sorted(path.name for path in folder.iterdir()) == ["config.lock", "config.yaml"]

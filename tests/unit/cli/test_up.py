@@ -34,7 +34,7 @@ def test_a_context_without_a_repository_is_refused_with_the_cure() -> None:
 def test_a_context_that_is_not_in_the_kubeconfig_is_refused_before_anything_is_built(tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text("clusters: []\nusers: []\ncontexts: []\n")
     options = ClusterOptions(kubeconfig=tmp_path / "kubeconfig", image_repository="ghcr.io/acme/reside")
-    with pytest.raises(InvalidInput, match="Context 'kind' not found"):
+    with pytest.raises(InvalidInput, match=r"context 'kind' is not in kubeconfig .* \(known: none\)"):
         up.up_elsewhere("kind", options)
 
 
