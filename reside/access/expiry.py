@@ -33,7 +33,7 @@ def why_unreachable(error: Exception) -> str:
         )
     if "certificate is not yet valid" in text:
         return "its certificate is not yet valid: correct this machine's clock (`timedatectl set-ntp true`)"
-    return text
+    return f"{text}: check that it runs, its address in the kubeconfig, and the network"
 
 
 def _expired_since(cluster: SingleConfig) -> datetime | None:

@@ -201,10 +201,11 @@ def _call(app: typer.Typer, given: list[str], name: str = NAME) -> int:
 def _refuse_usage(error: typer.TyperException) -> int:
     """Print what is wrong with the usage, and where to read more; return the exit code."""
     context = getattr(error, "ctx", None)
-    more = f": see `{context.command_path} --help`" if context is not None else ""
+    more = f"see `{context.command_path} --help`" if context is not None else "see `reside --help`"
     text = " ".join(error.format_message().replace("Value error, ", "").split())
     if text:  # else the help was printed
-        output.fail(f"{text[0].lower()}{text[1:].rstrip('.')}{more}")
+        end = f" {more.capitalize()}" if text.endswith("?") else f": {more}"
+        output.fail(f"{text[0].lower()}{text[1:].rstrip('.')}{end}")
     return error.exit_code
 
 
@@ -222,7 +223,8 @@ def one_line(error: Exception) -> str:
     if not isinstance(error, OSError):
         return str(error)
     what = error.filename or _place(error)
-    return with_cure(f"{what}: {error.strerror or error}")
+    cure = ": check the path" if isinstance(error, FileNotFoundError) else ""
+    return with_cure(f"{what}: {error.strerror or error}{cure}")
 
 
 def _place(error: OSError) -> str:

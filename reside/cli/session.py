@@ -23,7 +23,7 @@ from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
-from reside.model.errors import InvalidInput, NotReady
+from reside.model.errors import AnswerLost, InvalidInput, NotReady
 from reside.replica.client import call_method
 
 if TYPE_CHECKING:
@@ -76,6 +76,13 @@ class Session:
                 self.http,
                 self.credentials,
                 endpoint=self.endpoint,
+
+
+        try:
+            return await call_method(
+                self.http,
+                self.credentials,
+                endpoint=await self.endpoint(),
                 receiver=self.alpha,
                 path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
                 body=body,
@@ -96,6 +103,13 @@ class Session:
             within_s=ALPHA_WITHIN_S,
             instances=self.instances,
         )
+
+
+            )
+        except AnswerLost:
+            raise
+        except NotReady as error:
+            raise NotReady(f"{error}: `reside doctor` shows which part is away") from None
 
 
 def target_of(cluster: Cluster) -> Target:

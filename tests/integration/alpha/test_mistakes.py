@@ -29,7 +29,14 @@ async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
 
 @pytest.fixture(scope="module")
 async def admin(cluster: AlphaCluster) -> Client:
-    return await cluster.admin()
+    """Return an administrator who has loaded a greeter."""
+    made = await cluster.admin()
+    info = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
+    await cluster.servers.push("contracts/greeting.v1", type="contract", permissions={"greet": {}})
+    implementations = {"greeting": {"identity": f"{HOST}/contracts/greeting.v1"}}
+    await cluster.servers.push("examples/greeter:v1", type="replica", info=info, implementations=implementations)
+    await made.load("examples/greeter:v1")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -82,25 +89,27 @@ async def reside(line: str) -> int:
     [
         ("replica describe nobody", "replica nobody does not exist: see `reside replica list`"),
         ("replica history nobody", "replica nobody does not exist: see"),
-        ("replica graph nobody", "replica nobody does not exist: see|extra argument"),
         ("replica logs nobody", "replica nobody does not exist: see"),
         ("replica pods nobody", "replica nobody does not exist: see"),
         ("replica rollback nobody", "replica nobody does not exist: see"),
-        ("replica rollback alpha --version 7", "alpha"),
+        ("replica rollback greeter --version 7", "replica greeter has no earlier version than 1"),
         ("replica enable nobody", "replica nobody does not exist: see"),
         ("replica delete nobody", "replica nobody does not exist: see"),
-        ("replica delete alpha --yes", "alpha"),
+        ("replica diff greeter", "no load of greeter waits for approval: see `reside request list`"),
+        ("replica scale greeter 5000", "5000|pods"),
+        ("replica change-owner greeter nobody", "'nobody' is no replica, none of your accounts, no user"),
+        ("replica canary promote greeter", "greeter"),
         ("replica diff nobody", "no load of nobody waits for approval: see `reside request list`"),
         ("request show 99", "load request 99 does not exist: see `reside request list --all`"),
         ("request diff 99", "load request 99 does not exist: see"),
         ("request approve 99", "load request 99 does not exist: see"),
         ("request reject 99 --reason no", "request 99"),
-        ("permission grant nobody alpha rcb:read", "'nobody' is no replica, none of your accounts, no user"),
+        ("permission grant nobody greeter greet", "'nobody' is no replica, none of your accounts, no user"),
         ("permission grant admin nobody greet", "replica nobody does not exist: see"),
-        ("permission grant admin alpha nonsense", "nonsense"),
-        ("permission grant admin alpha nonsense --params [", "--params is not JSON"),
-        ("permission revoke admin alpha nonsense", "nonsense"),
-        ("permission explain nobody alpha nonsense", "'nobody' is no replica"),
+        ("permission grant admin greeter nonsense", "nonsense"),
+        ("permission grant admin greeter nonsense --params [", "--params is not JSON"),
+        ("permission revoke admin greeter nonsense", "nonsense"),
+        ("permission explain nobody greeter nonsense", "'nobody' is no replica"),
         ("user list", "user manager"),
         ("state export greeter", "kubernetes-sentinel|Sentinel"),
         ("replica load Bad/Reference --auto-approve", "is not a repository|invalid"),
@@ -108,7 +117,7 @@ async def reside(line: str) -> int:
         ("replica list --context stranger", "replicas can't be read: the account needs"),
         ("request list --context stranger", "load requests can't be listed: the account needs"),
         ("permission list --context stranger", "the account needs"),
-        ("permission grant admin alpha replica:read --context stranger", "the account needs"),
+        ("permission grant admin greeter greet --context stranger", "the account needs"),
         (f"replica load {HOST}/absent:v1 --context stranger", "needs|permission|lacks"),
     ],
 )
@@ -135,7 +144,7 @@ async def test_an_alpha_that_is_away_is_named(
     monkeypatch.setattr("reside.cli.session.ALPHA_WITHIN_S", 0.1)
     reach(monkeypatch, jazz=cluster.servers.jazz.url, alpha="http://127.0.0.1:1")
     code = await reside("request reject 1 --reason no")
-    check_mistake(code, capsys.readouterr().err, 1, "http://127.0.0.1:1 can't be reached: ")
+    check_mistake(code, capsys.readouterr().err, 1, "http://127.0.0.1:1 can't be reached: .*: `reside doctor` shows")
 
 
 async def test_another_cluster_in_place_of_the_known_one_is_named(

@@ -12,7 +12,9 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -108,7 +110,7 @@ class Mistake:
 
 USAGE = (
     Mistake("nonsense", r"no such command 'nonsense': see `reside --help`", 2),
-    Mistake("replicas", r"no such command 'replicas'\. Did you mean 'replica'\?", 2),
+    Mistake("replicas", r"no such command 'replicas'\. Did you mean 'replica'\? See `reside --help`", 2),
     Mistake("replica lod image", r"no such command 'lod'\. Did you mean 'load'", 2),
     Mistake("replica load", r"missing argument 'image': see `reside replica load --help`", 2),
     Mistake("replica list --output nonsense", r"invalid value for '--output' / '-o': .*nonsense", 2),
@@ -183,7 +185,9 @@ FILES = (
         "cluster manifest --registry-config {folder}/f", "f is not JSON: name a config.json", prepare=file("f", "x")
     ),
     Mistake("cluster bootstrap c --local x --kube-context y", "--local can't be combined with"),
-    Mistake("state import greeter {folder}/absent", "absent: No such file or directory", prepare=configured),
+    Mistake(
+        "state import greeter {folder}/absent", "absent: No such file or directory: check the path", prepare=configured
+    ),
 )
 VALUES = (
     Mistake(
@@ -363,6 +367,46 @@ def test_a_configuration_that_another_command_holds_is_given_up(
         fcntl.flock(held, fcntl.LOCK_EX)
         code = main.run(["account", "create", "ada"])
     check_mistake(code, capsys.readouterr().err, 1, "another command has held .*config.lock for .*: end it")
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Answers each request in the way that the server's `answer` says: a status and a text."""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        status, text = self.server.answer  # type: ignore[attr-defined]
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if text.startswith("{") else "text/html")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_arguments: object) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "says"),
+    [
+        (
+            401,
+            '{"kind": "Status", "code": 401, "message": "Unauthorized"}',
+            "user 'me' of .* is not accepted .*: get new",
+        ),
+        (403, '{"kind": "Status", "code": 403, "message": "x is forbidden: User \\"me\\""}', "ask an administrator"),
+        (502, "<html>Bad Gateway</html>", "can't be reached: .*: check that it runs"),
+    ],
+)
+def test_what_a_kubernetes_refuses_is_told_with_the_cure(
+    status: int, text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        server.answer = (status, text)  # type: ignore[attr-defined]
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        kubeconfig(clusters=[{"name": "here", "cluster": {"server": address}}])(tmp_path)
+        code = main.run(["cluster", "delete", "--yes", "--kubeconfig", str(tmp_path / "kube")])
+        server.shutdown()
+    check_mistake(code, capsys.readouterr().err, 1, f"Kubernetes at {address}.*{says}")
 
 
 def test_a_user_without_a_home_is_told_to_name_a_folder(
