@@ -16,10 +16,25 @@ if TYPE_CHECKING:
 
     from reside.common.workqueue import WorkQueue
 
-LEADER = Gauge("reside_alpha_leader", "1 while this process leads, otherwise 0.")
-REQUESTS = Gauge("reside_alpha_requests", "Load requests that are not finished, by status.", ["status"])
-QUEUE_KEYS = Gauge("reside_alpha_queue_keys", "Keys of a work queue, by state.", ["queue", "state"])
-QUEUE_AGE = Gauge("reside_alpha_queue_age_seconds", "Time for which a key of a work queue has been due.", ["queue"])
+LEADER = Gauge(
+    "reside_alpha_leader",
+    "1 while this Alpha leads; the sum over all Alphas is 1 but for a change of leader.",
+)
+REQUESTS = Gauge(
+    "reside_alpha_requests",
+    "Load requests that are not finished; `requires-approval` waits for people.",
+    ["status"],
+)
+QUEUE_KEYS = Gauge(
+    "reside_alpha_queue_keys",
+    "Keys of the queues `alpha` (replicas) and `requests`: `waiting`, `running`, `failing`.",
+    ["queue", "state"],
+)
+QUEUE_AGE = Gauge(
+    "reside_alpha_queue_age_seconds",
+    "Time for which the oldest key has been due; it grows if Alpha can't keep up.",
+    ["queue"],
+)
 _STATES: Final = ("waiting", "running", "failing")
 _STATUSES: Final = ("validating", "requires-approval", "approved")
 

@@ -17,12 +17,36 @@ from reside.common.workqueue import observe_bugs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RPC_CALLS = Counter("reside_rpc_calls_total", "RPC calls handled.", ["replica", "contract", "method", "status"])
-RPC_SECONDS = Histogram("reside_rpc_seconds", "Time to handle an RPC call.", ["replica", "contract", "method"])
-GRANTS_FAILED = Counter("reside_grant_failures_total", "Failed runs of a permission's handler.", ["replica"])
-GRANTS_PENDING = Gauge("reside_grants_pending", "Permissions not yet as expected.", ["replica"])
-LAST_GRANTS_PASS = Gauge("reside_grants_last_pass_seconds", "Unix time of the last permission pass.", ["replica"])
-QUEUE_BUGS = Counter("reside_queue_bugs_total", "Unexpected errors of a work queue's handlers.", ["queue"])
+RPC_CALLS = Counter(
+    "reside_rpc_calls_total",
+    "RPC calls handled, by HTTP status.",
+    ["replica", "contract", "method", "status"],
+)
+RPC_SECONDS = Histogram(
+    "reside_rpc_seconds",
+    "Time to handle an RPC call.",
+    ["replica", "contract", "method"],
+)
+GRANTS_FAILED = Counter(
+    "reside_grant_failures_total",
+    "Failed runs of a permission's handler.",
+    ["replica"],
+)
+GRANTS_PENDING = Gauge(
+    "reside_grants_pending",
+    "Permissions that are not yet as Alpha expects them.",
+    ["replica"],
+)
+LAST_GRANTS_PASS = Gauge(
+    "reside_grants_last_pass_seconds",
+    "Unix time of the last pass over the permissions.",
+    ["replica"],
+)
+QUEUE_BUGS = Counter(
+    "reside_queue_bugs_total",
+    "Unexpected errors of a work queue's handlers: each is a bug; its key is put off, the others go on.",
+    ["queue"],
+)
 observe_bugs(lambda queue: QUEUE_BUGS.labels(queue).inc())
 
 

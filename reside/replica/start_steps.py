@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 START_TIMEOUT_S: Final = 300.0
 """Seconds for which a step waits for the sync server, etcd or the replica's own code; then the process fails, and
 Kubernetes restarts it."""
-START_SECONDS = Gauge("reside_start_step_seconds", "Duration of a step of the last start.", ["replica", "step"])
+START_SECONDS = Gauge(
+    "reside_start_step_seconds",
+    "Duration of each step of the last start; the log entry `started` has them, too.",
+    ["replica", "step"],
+)
 
 
 class StartSteps:

@@ -36,7 +36,7 @@ _TERMINATE_SECONDS = 5.0
 
 FALLBACKS = Counter(
     "reside_sentinel_engine_fallbacks_total",
-    "Commands that the command line ran because the resident engine did not start.",
+    "Commands that the stock command line ran because the resident engine did not start.",
 )
 
 

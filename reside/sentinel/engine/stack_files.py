@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 DAMAGED_STATES = Counter(
     "reside_sentinel_damaged_states_total",
-    "Damaged states of stacks, by what took their place: an earlier one, or the live objects.",
+    "Damaged states of stacks, replaced by an earlier state (`backup`) or by the live objects (`adoption`).",
     ["replacement"],
 )
 _LAYOUT = b"version: 1\n"

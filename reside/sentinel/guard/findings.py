@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-REPAIRS = Counter("reside_sentinel_repairs_total", "Objects repaired.", ["kind", "action"])
-FIGHTS = Gauge("reside_sentinel_fights", "Objects of which another manager changes a field back again and again.")
+REPAIRS = Counter(
+    "reside_sentinel_repairs_total",
+    "Objects that were changed back; what the engine itself wrote does not count.",
+    ["kind", "action"],
+)
+FIGHTS = Gauge(
+    "reside_sentinel_fights",
+    "Objects of which another manager changes a field back again and again.",
+)
 CALM_S: Final = 120.0
 """Seconds without a repair of a field after which a fight about it has ended."""
 _MOST: Final = 8

@@ -41,7 +41,8 @@ _LONGEST: Final = 1000
 """Characters of a message that are kept."""
 _ATTEMPTS: Final = 3
 DROPPED = Counter(
-    "reside_sentinel_repair_events_dropped_total", "Events about repairs and failed applies that were not written."
+    "reside_sentinel_repair_events_dropped_total",
+    "Kubernetes events about repairs and failed applies that were not written.",
 )
 
 

@@ -40,9 +40,15 @@ LOOK_AGAIN_S: Final = 30.0
 """Seconds between two looks for an optional kind that Kubernetes does not serve, or that we may not read."""
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN})
 _BOOKMARK: Final = "BOOKMARK"
-WATCH_FAILURES = Counter("reside_sentinel_watch_failures_total", "Watches that ended by an error.", ["kind"])
+WATCH_FAILURES = Counter(
+    "reside_sentinel_watch_failures_total",
+    "Watches of Kubernetes that ended by an error, or were silent for 90 s.",
+    ["kind"],
+)
 LAST_EVENT = Gauge(
-    "reside_sentinel_watch_last_event_seconds", "Unix time of a watch's last event, bookmark or list.", ["kind"]
+    "reside_sentinel_watch_last_event_seconds",
+    "Unix time of the last event, bookmark or list of a watch; with bookmarks, it is at most a minute old.",
+    ["kind"],
 )
 
 

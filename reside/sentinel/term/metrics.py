@@ -25,20 +25,39 @@ if TYPE_CHECKING:
 Operation = Literal["apply", "remove", "preview"]
 Phase = Literal["check", "wait", "store", "engine"]
 
-LEADER = Gauge("reside_sentinel_leader", "1 while this process leads, otherwise 0.")
-QUEUE_KEYS = Gauge("reside_sentinel_queue_keys", "Keys of a work queue, by state.", ["queue", "state"])
+LEADER = Gauge(
+    "reside_sentinel_leader",
+    "1 while this Sentinel leads; the sum over all Sentinels is 1 but for a change of leader.",
+)
+QUEUE_KEYS = Gauge(
+    "reside_sentinel_queue_keys",
+    "Keys of the leader's queues `read`, `stack`, `preview` and `report`: `waiting`, `running`, `failing`.",
+    ["queue", "state"],
+)
 QUEUE_AGE = Gauge(
-    "reside_sentinel_queue_age_seconds", "Time for which the oldest key of a work queue has been due.", ["queue"]
+    "reside_sentinel_queue_age_seconds",
+    "Time for which the oldest key has been due; that of `stack` grows if the Sentinel can't keep up.",
+    ["queue"],
 )
 LANE_WAIT = Histogram(
-    "reside_sentinel_lane_wait_seconds", "Time for which a key was due before a lane handled it.", ["queue"]
+    "reside_sentinel_lane_wait_seconds",
+    "Time for which a key was due before a lane handled it.",
+    ["queue"],
 )
 PHASES = Histogram(
-    "reside_sentinel_operation_phase_seconds", "Duration of a phase of an operation.", ["operation", "phase"]
+    "reside_sentinel_operation_phase_seconds",
+    "Duration of the phases of `apply`, `remove` and `preview`: `check` (of objects that exist), `wait` "
+    "(for the stack's turn or a lane), `engine`, `store`.",
+    ["operation", "phase"],
 )
-OBJECTS = Counter("reside_sentinel_objects_total", "Objects that applies changed.", ["kind", "action"])
+OBJECTS = Counter(
+    "reside_sentinel_objects_total",
+    "Objects that applies and removals changed.",
+    ["kind", "action"],
+)
 ENGINE_MEMORY = Gauge(
-    "reside_sentinel_engine_memory_bytes", "Resident memory of the engine and its providers, which are child processes."
+    "reside_sentinel_engine_memory_bytes",
+    "Resident memory of the engine and its providers.",
 )
 ENGINE_MEMORY.set_function(lambda: float(resident_memory(os.getpid())))
 _STATES: Final = ("waiting", "running", "failing")

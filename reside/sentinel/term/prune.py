@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-HELD = Gauge("reside_sentinel_prune_held_objects", "Unknown objects that wait for a confirmation of their deletion.")
-UNACCEPTED = Gauge("reside_sentinel_unaccepted_stacks", "Entries of `desired` that were not read and accepted.")
+HELD = Gauge(
+    "reside_sentinel_prune_held_objects",
+    "Unknown objects that wait for a confirmation (`reside cluster prune`).",
+)
+UNACCEPTED = Gauge(
+    "reside_sentinel_unaccepted_stacks",
+    "Stacks that were not read and accepted; while there are any, nothing is pruned.",
+)
 
 _PAUSE_S: Final = 0.5
 """Pause in seconds before a search: many changes need only one."""
