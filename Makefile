@@ -8,7 +8,7 @@ RUN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help tools alltools up repository down status test docs check quick coverage soak bench clean
+.PHONY: help tools alltools up repository down status test docs check quick coverage soak bench release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -80,6 +80,9 @@ bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py ta
 	$(RUN)/python benchmarks/grants.py
 	$(RUN)/python benchmarks/reports.py
 	$(RUN)/python benchmarks/revocations.py
+
+release: tools ## build the wheels, images and programs of a release into dist/ (docs/versions.md)
+	@$(RUN)/python tools/release.py
 
 clean: down ## remove the local cluster's state and the checkout's environment; the toolchain cache stays
 	$(RUN)/reside local down --delete-state

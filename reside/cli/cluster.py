@@ -100,6 +100,7 @@ def bootstrap(
     options: ClusterOptions,
 ) -> None:
     """Create a cluster, add it to the configuration and claim super admin. Run it again if it was interrupted."""
+    project.checkout("`reside cluster bootstrap`")
     settings = prepare_local(fresh, options).settings(kube_context)
     check_name(fresh, name, settings)
     clear(fresh, name, settings.target)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from reside.build.image_archive import unpack
 from reside.build.registries import REPOSITORY_VARIABLE, client_of_environment
 from reside.cli import output, project
 from reside.cli.build import build_folder
 from reside.cli.cluster_options import IMAGES
 from reside.common.files import write_private
-from reside.model.errors import InvalidInput, ResideError
+from reside.model.errors import ResideError
 from reside.model.locations import check_repository, located
+from reside.registry import ImageReference
 from reside.seed.settings import IMAGE_DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
+    from reside.build.image_archive import ArchivedImage
     from reside.registry import RegistryClient
 
 FOLDERS: Final = ("examples/contracts", "replicas/*", "examples/replicas", "replicas")
@@ -40,6 +45,13 @@ def push(
         str, typer.Argument(help="Repository, such as ghcr.io/acme/reside.", envvar=REPOSITORY_VARIABLE)
     ],
     *,
+    archive: Annotated[
+        Path | None,
+        typer.Option(
+            help="Archive with the images of a release (`make release`): push these, and build nothing. No checkout is "
+            "needed."
+        ),
+    ] = None,
     format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the result.")] = (
         output.Output.table
     ),
@@ -48,7 +60,7 @@ def push(
 
     The digests are kept where `reside cluster bootstrap` finds them. Passwords are those of `docker login`.
     """
-    found = push_all(repository)
+    found = push_all(repository) if archive is None else push_archive(archive, repository)
     places = {name: located(image, repository) for name, image in found.items()}
     if format_ is not output.Output.table:
         output.record(places, format_)
@@ -67,11 +79,42 @@ def push_all(repository: str) -> dict[str, str]:
         ResideError: an image can't be built or pushed.
     """
     check_repository(repository, "the repository")
+    project.checkout("`reside images push`")
     digests = project.make_state_folder() / IMAGES
     found = _platform(repository, digests.with_name(IMAGE_DOCUMENTS))
     write_private(digests, json.dumps(found, indent=2) + "\n")
     client = client_of_environment("default", repository)
     return found | dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
+
+
+def push_archive(archive: Path, repository: str) -> dict[str, str]:
+    """Push the platform's images and contracts of a release; keep their digests for the bootstrap.
+
+    Returns:
+        name of each image → identity by digest.
+
+    Raises:
+        InvalidInput: the archive can't be used.
+        RegistryError: the repository can't be used.
+    """
+    check_repository(repository, "the repository")
+    client = client_of_environment("default", repository)
+    digests = project.make_state_folder() / IMAGES
+    with TemporaryDirectory() as scratch:
+        images = unpack(archive, Path(scratch))
+        found = asyncio.run(_push_images(images, client))
+    references = [ImageReference.parse(image) for image in found.values()]
+    write_private(digests.with_name(IMAGE_DOCUMENTS), asyncio.run(client.snapshot(references)).to_json())
+    write_private(digests, json.dumps(found, indent=2) + "\n")
+    return found
+
+
+async def _push_images(images: list[ArchivedImage], client: RegistryClient) -> dict[str, str]:
+    found = {}
+    for image in images:
+        output.errors.print(f"push {image.reference.identity}", style="dim", soft_wrap=True)
+        found[image.name] = await image.push(client)
+    return found
 
 
 def _platform(repository: str, documents: Path) -> dict[str, str]:
@@ -97,6 +140,4 @@ def _folders() -> list[Path]:
     for pattern in FOLDERS:
         for parent in sorted(project.ROOT.glob(pattern)):
             found += [path.parent for kind in ("contract", "replica") for path in sorted(parent.glob(f"*/{kind}.yaml"))]
-    if not found:
-        raise InvalidInput(f"{project.ROOT} has no examples: run the command in a checkout of ReSide")
     return found

@@ -47,21 +47,36 @@ class BootstrapFailedError(ResideError):
     """The bootstrap program failed; another run continues where it stopped."""
 
 
-def project_root() -> Path:
-    """Return the folder of the bootstrap program.
+def is_checkout() -> bool:
+    """Return whether this package is part of a checkout, which has the bootstrap program; else it was installed."""
+    return (ROOT / "Pulumi.yaml").exists()
+
+
+def checkout(command: str) -> Path:
+    """Return the root of the checkout, for a command that needs what is not in the installed package.
 
     Raises:
-        ResideError: this installation contains no bootstrap program.
+        ResideError: this package was installed without a checkout; the message names the command and a cure.
     """
-    if not (ROOT / "Pulumi.yaml").exists():
-        raise ResideError(f"{ROOT} has no Pulumi.yaml: bootstrap from a checkout, or apply `reside cluster manifest`")
+    if not is_checkout():
+        raise ResideError(
+            f"{command} needs a checkout of ReSide, and this `reside` was installed without one: run it as "
+            "`.venv/bin/reside` of a checkout after `make tools`. `reside images push --archive FILE` and `reside "
+            "cluster manifest` need none"
+        )
     return ROOT
 
 
 def state_folder() -> Path:
-    """Return the folder of the bootstrap's state and the images' digests: `RESIDE_STATE`, else `.state` in the root."""
+    """Return the folder of the bootstrap's state and the images' digests.
+
+    It is `RESIDE_STATE`, else `.state` in the checkout, else one of this user.
+    """
     folder = os.environ.get("RESIDE_STATE")
-    return Path(folder).absolute() if folder else ROOT / ".state"
+    if folder:
+        return Path(folder).absolute()
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
+    return ROOT / ".state" if is_checkout() else Path(data) / "reside/state"
 
 
 def make_state_folder() -> Path:
@@ -116,7 +131,7 @@ def up(settings: BootstrapSettings, stack: str, report: Callable[[str, str], Non
 def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     from pulumi import automation  # noqa: PLC0415 - slow to import
 
-    root = project_root()
+    root = checkout("a bootstrap")
     state = make_state_folder()
     environment = engine_environment(settings, stack)
     os.environ["PATH"] = environment["PATH"]  # the Automation API looks for the engine on this process's PATH
@@ -154,7 +169,7 @@ def forget(stack: str, uid: str | None) -> None:
 def _remove_stack(stack: str) -> None:
     from pulumi import automation  # noqa: PLC0415 - slow to import
 
-    root, environment = project_root(), _pulumi_environment()
+    root, environment = checkout("the removal of a state in an object store"), _pulumi_environment()
     os.environ["PATH"] = environment["PATH"]  # as in `_stack`
     with _translate_errors():
         workspace = automation.LocalWorkspace(work_dir=str(root), env_vars=environment)

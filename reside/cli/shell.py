@@ -29,8 +29,9 @@ def lines() -> list[str]:
 
     Create the passphrase and the state folder, without which Pulumi refuses its backend.
     """
+    root = project.checkout("`reside cluster env`")
     project.make_state_folder()
-    file = project.ROOT / "stacks/Pulumi.local.yaml"
+    file = root / "stacks/Pulumi.local.yaml"
     return [
         f'export PATH={":".join(shlex.quote(str(folder)) for folder in _folders())}:"$PATH"',
         f"export PULUMI_BACKEND_URL={shlex.quote(project.backend_url(project.state_folder()))}",

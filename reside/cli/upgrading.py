@@ -54,6 +54,7 @@ def upgrade(
     ] = False,
 ) -> None:
     """Show what the images of another release change; ask, and load them. Settings and data stay as they are."""
+    project.checkout("`reside cluster upgrade`")
     configuration = config.load()
     cluster = configuration.cluster(cluster_name or configuration.context().cluster)
     found = stack_settings.read_images(images or project.state_folder() / IMAGES)

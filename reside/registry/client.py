@@ -202,6 +202,29 @@ class RegistryClient:
                 await push_blob(connection, blob, source)
             return await push_manifest(connection, reference, manifest)
 
+    async def push_as_is(
+        self, reference: ImageReference, manifest: bytes, media_type: str, blobs: Sequence[Blob]
+    ) -> str:
+        """Push a manifest that exists, after the blobs that it names; skip blobs that the registry has.
+
+        Args:
+            reference: repository and tag.
+            manifest: the document, which is not changed.
+            media_type: its type.
+            blobs: what it names.
+
+        Returns:
+            the image's digest.
+
+        Raises:
+            RegistryError: see `reside.registry.errors`.
+        """
+        reference = self.located(reference)
+        async with self._open(reference, PUSH_DEADLINE) as connection:
+            for blob in blobs:
+                await push_blob(connection, blob)
+            return await push_manifest(connection, reference, manifest, media_type)
+
     async def extend(
         self,
         below: ImageReference,

@@ -122,7 +122,10 @@ def read_images(path: Path) -> dict[str, str]:
     try:
         images = json.loads(path.read_text())
     except FileNotFoundError:
-        raise InvalidInput(f"{path} does not exist: build the images with `make up`") from None
+        raise InvalidInput(
+            f"{path} does not exist: build the images with `make up` or `reside images push`, or name the images.json "
+            "of a release with --images"
+        ) from None
     except ValueError:
         raise InvalidInput(f"{path} is not JSON: remove it and build the images with `make up`") from None
     if not isinstance(images, dict):

@@ -1,4 +1,4 @@
-"""The distributions: reside-jazz alone in a fresh environment, and what the main wheel contains."""
+"""The distribution reside-jazz, alone in a fresh environment; test_release.py has both."""
 
 from __future__ import annotations
 
@@ -92,14 +92,6 @@ def test_the_wheel_of_reside_jazz_contains_one_package(wheel: Path) -> None:
         "pynacl",
         "websockets",
     }
-
-
-def test_the_main_wheel_contains_nothing_but_reside_and_not_reside_jazz(tmp_path: Path) -> None:
-    found = folders(built(".", tmp_path))
-    assert "reside/cli" in found
-    assert "reside/policy" in found
-    assert "reside/jazz" not in found
-    assert {name for name in found if not name.startswith("reside/")} == {"reside"}
 
 
 async def test_an_import_loads_neither_pydantic_nor_much_memory(python: Path) -> None:
