@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path  # typer reads the annotations when the program starts
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -21,6 +22,7 @@ from reside.seed.settings import described
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LOCAL_VARIABLE: Final = "RESIDE_LOCAL_CLUSTER"
 IMAGES = "images.json"
 """Name of the file in the state folder that contains the images' digests."""
 
@@ -192,14 +194,18 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def default_local(kubeconfig: Path | str | None, kube_context: str | None) -> str | None:
-    """Return `default` if this local cluster exists and the arguments name no other cluster, else None."""
+    """Return this machine's local cluster if it exists and the arguments name no other cluster, else None.
+
+    `RESIDE_LOCAL_CLUSTER` names it, as for `reside local`; `default` if it is not set.
+    """
     if kubeconfig is not None or kube_context is not None:
         return None
+    name = os.environ.get(LOCAL_VARIABLE) or "default"
     try:
-        LocalCluster("default").info()
+        LocalCluster(name).info()
     except NoSuchClusterError:
         return None
-    return "default"
+    return name
 
 
 def connection_of(local: str | None, kubeconfig: Path | None, kube_context: str | None) -> dict[str, Any]:

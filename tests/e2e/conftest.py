@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.bootstraps import OWN, Spare, beside, bootstrap, contents
+from e2e.pages import scripts
 from support.clusters import fresh_state
 from support.eventually import eventually_sync
 from support.platform import ROOT, Platform
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package")
 def platform() -> Iterator[Platform]:
-    """Yield a whole ReSide with the greeter loaded, created by the program that `make up` runs."""
+    """Yield a whole ReSide with the greeter loaded, created by the first command of the README: `make up`."""
     with _new_platform("e2e") as platform:
-        command = [sys.executable, "-m", "reside.cli.up", "--name", platform.name]
-        done = _run(platform, command)
+        _keep_python_environment()
+        (first, *_) = scripts("Only this machine")
+        done = _run(platform, ["bash", "-c", first], OPTIONS=f"--name {platform.name}")
         yield replace(platform, up_output=done.stdout + done.stderr)
 
 
@@ -67,9 +69,15 @@ def _new_platform(name: str) -> Iterator[Platform]:
         shutil.rmtree(state.parent)
 
 
-def _run(platform: Platform, command: list[str]) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        command, cwd=ROOT, env=platform.environment, capture_output=True, text=True, timeout=900, check=False
-    )
+def _keep_python_environment() -> None:
+    """Let `make` take the environment that runs this test, which `make test` has made, in a worktree too."""
+    stamp = ROOT / ".venv/.synced"
+    if any((ROOT / name).stat().st_mtime > stamp.stat().st_mtime for name in ("pyproject.toml", "uv.lock")):
+        stamp.touch()
+
+
+def _run(platform: Platform, command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = platform.environment | variables
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done

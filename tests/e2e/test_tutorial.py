@@ -1,45 +1,35 @@
-"""The commands of docs/tutorial.md, as written and in order, on a real cluster."""
+"""The commands of the README's first quick start and of docs/tutorial.md, as written and in order, on a real cluster.
+
+The fixture `platform` runs the first of them, `make up`. The other quick starts are in test_bootstrap.py and
+test_existing_cluster.py.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.eventually import eventually_sync
+from e2e.pages import README, follow, reader
 from support.platform import ROOT
-from support.tutorial import steps
+from support.tutorial import section, steps
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
 
-REPEATABLE = "reside replica logs "
-"""A last command of this kind is repeated until its output is as expected, because a replica writes at its own time."""
+
+def test_the_readme_is_true(platform: Platform, tmp_path: Path) -> None:
+    if "caller" in platform.replicas():  # of another test
+        platform.reside("replica", "delete", "caller", "--auto-approve")
+    shell = reader(platform, tmp_path)
+    assert steps(section(README, "Only this machine"))[0].script == "make up\n", "the fixture `platform` ran it"
+    for heading in ("Look around", "Load a replica"):
+        follow(shell, section(README, heading))
 
 
 def test_the_tutorial_is_true(platform: Platform, tmp_path: Path) -> None:
-    environment = platform.environment
-    environment["PATH"] = f"{Path(sys.executable).parent}:{ROOT / '.tools/bin'}:{environment['PATH']}"
-
-    def run(script: str) -> str:
-        command = ["bash", "-euo", "pipefail", "-c", script]
-        given = {"cwd": tmp_path, "env": environment, "input": "y\n"}
-        done = subprocess.run(command, **given, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    for step in steps((ROOT / "docs/tutorial.md").read_text()):
-        step.write(tmp_path)
-        output = run(step.script)
-        last = step.script.strip().splitlines()[-1]
-        if last.startswith(REPEATABLE):
-            before = output
-            output = eventually_sync(
-                f"the output of {last}", lambda last=last, before=before: before + run(last), step.is_shown, within=90
-            )
-        assert step.is_shown(output), f"{step.script}\ngives\n{output}\nand not\n" + "\n".join(step.expected)
+    follow(reader(platform, tmp_path), (ROOT / "docs/tutorial.md").read_text())
     assert not {"quoter", "reader"} & set(platform.replicas())

@@ -7,6 +7,7 @@ it has lines that the script's output contains in this order; `…` stands for a
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _FENCE = re.compile(
     r"(?:^`(?P<path>[\w./-]+)`:\n\n)?^```(?P<language>\w*)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+_SAVE = '{ pwd; env -0; } >"$RESIDE_TUTORIAL_STATE"'
+"""What a shell leaves for the next script: its folder, and its variables."""
 
 
 @dataclass
@@ -39,8 +42,57 @@ class Step:
         return all(any(_matches(pattern, line) for line in lines) for pattern in self.expected)
 
 
+@dataclass
+class Shell:
+    """A shell of a reader: what one script changes in its folder and its variables, the next one finds.
+
+    Args:
+        folder: the folder that it is in.
+        environment: its variables.
+        scratch: a folder for what it keeps between scripts.
+        typed: what the reader answers to each script.
+    """
+
+    folder: Path
+    environment: dict[str, str] = field(repr=False)
+    scratch: Path
+    typed: str = "y\n"
+
+    def run(self, script: str, seconds: float = 300) -> str:
+        """Run a script, whose commands must succeed; return its standard output."""
+        state = self.scratch / "shell"
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", f"{script}\n{_SAVE}"],
+            cwd=self.folder,
+            env=self.environment | {"RESIDE_TUTORIAL_STATE": str(state)},
+            input=self.typed,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+        folder, _, variables = state.read_text().partition("\n")
+        self.folder = type(self.folder)(folder)
+        self.environment = dict(line.split("=", 1) for line in variables.split("\0") if line)
+        return done.stdout
+
+
+def section(page: str, heading: str) -> str:
+    """Return the part of a page below a heading, without the subsections of others.
+
+    Raises:
+        LookupError: the page has no such heading, or several.
+    """
+    text = re.sub(r"^```.*?^```$", lambda fence: fence[0].replace("\n#", "\n\0"), page, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(rf"^(#+) {re.escape(heading)}\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    if len(found) != 1:
+        raise LookupError(f"the page has {len(found)} sections {heading!r}")
+    return str(found[0][1]).replace("\0", "#")
+
+
 def steps(page: str) -> list[Step]:
-    """Return the scripts of a page in order."""
+    """Return the scripts of a page, or of a section of it, in order."""
     found: list[Step] = []
     files: dict[str, str] = {}
     for fence in _FENCE.finditer(page):

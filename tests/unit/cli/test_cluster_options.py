@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reside.cli.cluster_options import ClusterOptions
+from reside.cli import cluster_options
+from reside.cli.cluster_options import ClusterOptions, default_local
+from reside.local import NoSuchClusterError
 from reside.model.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -53,3 +53,28 @@ def test_a_policy_is_a_file(given: dict[str, Any], tmp_path: Path) -> None:
 def test_a_value_that_is_not_allowed_is_refused(given: dict[str, Any], option: dict[str, Any], fault: str) -> None:
     with pytest.raises(InvalidInput, match=fault):
         ClusterOptions(**given, **option).settings()
+
+
+class OnlyTeam:
+    """A machine whose only local cluster is `team`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def info(self) -> None:
+        """Return nothing if there is such a cluster."""
+        if self._name != "team":
+            raise NoSuchClusterError(self._name, Path())
+
+
+@pytest.mark.parametrize(("variable", "found"), [(None, None), ("", None), ("team", "team"), ("other", None)])
+def test_a_local_cluster_that_the_environment_names_is_used_if_it_exists(
+    monkeypatch: pytest.MonkeyPatch, variable: str | None, found: str | None
+) -> None:
+    monkeypatch.setattr(cluster_options, "LocalCluster", OnlyTeam)
+    monkeypatch.delenv("RESIDE_LOCAL_CLUSTER", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("RESIDE_LOCAL_CLUSTER", variable)
+    assert default_local(None, None) == found
+    assert default_local("kubeconfig", None) is None
+    assert default_local(None, "context") is None

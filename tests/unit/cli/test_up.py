@@ -40,7 +40,7 @@ def test_a_context_that_is_not_in_the_kubeconfig_is_refused_before_anything_is_b
 
 def test_make_refuses_a_context_without_a_repository_before_it_builds_the_toolchain() -> None:
     done = subprocess.run(
-        ["make", "--no-print-directory", "up", "KUBE_CONTEXT=kind", "IMAGE_REPOSITORY="],
+        ["make", "--no-print-directory", "--assume-old=.venv/.synced", "up", "KUBE_CONTEXT=kind", "IMAGE_REPOSITORY="],
         cwd=CHECKOUT,
         capture_output=True,
         text=True,

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from support.tutorial import Step, steps
+from support.tutorial import Shell, Step, section, steps
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGE = """\
 # Page
@@ -53,3 +58,43 @@ def test_a_page_is_files_scripts_and_expected_lines() -> None:
 )
 def test_lines_are_expected_in_their_order(expected: list[str], output: str, shown: bool) -> None:
     assert Step("", {}, expected).is_shown(output) is shown
+
+
+SECTIONS = """\
+# Page
+
+## First
+
+```sh
+# not a heading
+```
+
+### Inner
+
+Words.
+
+## Second
+
+### Inner
+"""
+
+
+def test_a_section_ends_at_the_next_heading() -> None:
+    assert section(SECTIONS, "First") == "\n```sh\n# not a heading\n```\n\n"
+
+
+@pytest.mark.parametrize("heading", ["Third", "Inner"])
+def test_a_section_has_one_name(heading: str) -> None:
+    with pytest.raises(LookupError, match=heading):
+        section(SECTIONS, heading)
+
+
+def test_a_shell_keeps_its_folder_and_its_variables(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, {"PATH": "/usr/bin:/bin"}, tmp_path)
+    assert shell.run("mkdir inner && cd inner\nexport A='b\nc=d'\nread answer; echo $answer") == "y\n"
+    assert shell.run('echo "$A"; pwd') == f"b\nc=d\n{tmp_path}/inner\n"
+
+
+def test_a_shell_ends_at_the_first_command_that_fails(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="echo before"):
+        Shell(tmp_path, {"PATH": "/usr/bin:/bin"}, tmp_path).run("echo before\nfalse | true\necho after")
