@@ -38,12 +38,11 @@ def _entries(path: str, found: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 def _parameter(found: Any) -> dict[str, Any]:
     annotation, is_option = found.type_descriptor.annotation, found.param_type_name == "option"
     is_many = get_origin(annotation) is list
-    default = found.default
     members = {
         "name": found.name,
         **_type(get_args(annotation)[0] if is_many else annotation),
         "many": is_many or None,
-        "optional": (not found.required and default is None) or None,
+        "optional": (not found.required and found.default is None) or None,
         "options": _options(found) if is_option else None,
         "help": found.help,
         "metavar": found.metavar,
@@ -52,7 +51,14 @@ def _parameter(found: Any) -> dict[str, Any]:
         "max": found.max,
     }
     shown = {member: value for member, value in members.items() if value is not None}
-    return shown if found.required else {**shown, "default": default.value if isinstance(default, Enum) else default}
+    return shown if found.required else {**shown, "default": _default(found.default)}
+
+
+def _default(value: Any) -> Any:
+    """Return a default value as JSON has it."""
+    if isinstance(value, Enum):
+        return value.value
+    return str(value) if isinstance(value, Path) else value
 
 
 def _options(found: Any) -> list[str]:

@@ -17,7 +17,6 @@ import httpx2
 from reside.access.addresses import jazz_address, replica_address
 from reside.access.target import Target
 from reside.cli.accounts import credentials_of
-from reside.cli.explanations import with_cure
 from reside.cli.outages import Notice
 from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
@@ -35,13 +34,10 @@ DEADLINE = 60.0
 """Seconds to wait for the cluster's Services and for Alpha's data."""
 SLOW_S = 5.0
 """Seconds after which a call is said to be slow."""
-
-
 CONNECT_S = 15.0
 """Seconds to wait for a connection to Jazz."""
 ALPHA_WITHIN_S = 120.0
 """Seconds for which a call is retried while Alpha is not available: its start may take this long."""
-
 
 Endpoint = Callable[[], Awaitable[str]]
 """Returns the base address of a Service."""
@@ -71,45 +67,26 @@ class Session:
             ResideError: the error that Alpha returned, or Alpha can't be reached.
         """
         notice = Notice()
-        with notice.after(SLOW_S, f"Alpha has not answered {method} for {SLOW_S:.0f} s: it may wait for etcd or Jazz"):
-            answer = await call_method(
-                self.http,
-                self.credentials,
-                endpoint=self.endpoint,
-
-
+        slow = f"Alpha has not answered {method} for {SLOW_S:.0f} s: it may wait for etcd or Jazz"
         try:
-            return await call_method(
-                self.http,
-                self.credentials,
-                endpoint=await self.endpoint(),
-                receiver=self.alpha,
-                path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
-                body=body,
-                within_s=ALPHA_WITHIN_S,
-                instances=self.instances,
-                waiting=notice.waits,
-            )
-        notice.goes_on()
-        return answer
-
-        return await call_method(
-            self.http,
-            self.credentials,
-            endpoint=await self.endpoint(),
-            receiver=self.alpha,
-            path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
-            body=body,
-            within_s=ALPHA_WITHIN_S,
-            instances=self.instances,
-        )
-
-
-            )
+            with notice.after(SLOW_S, slow):
+                answer = await call_method(
+                    self.http,
+                    self.credentials,
+                    endpoint=await self.endpoint(),
+                    receiver=self.alpha,
+                    path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
+                    body=body,
+                    within_s=ALPHA_WITHIN_S,
+                    instances=self.instances,
+                    waiting=notice.waits,
+                )
         except AnswerLost:
             raise
         except NotReady as error:
             raise NotReady(f"{error}: `reside doctor` shows which part is away") from None
+        notice.goes_on()
+        return answer
 
 
 def target_of(cluster: Cluster) -> Target:
@@ -199,8 +176,6 @@ async def _node(url: str, name: str, credentials: Credentials) -> AsyncIterator[
             await node.flush()
             yield node
     except JazzUnavailable as error:
-        raise NotReady(with_cure(f"Jazz can't be reached at {url}: {error}")) from None
-
         raise NotReady(f"Jazz can't be reached at {url}: {error}: `reside doctor` shows which part is away") from None
 
 
