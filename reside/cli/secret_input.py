@@ -44,6 +44,7 @@ def read_given(name: str, source: str | None, file: Path | None) -> str:
 
     Raises:
         InvalidInput: it can't be read, or no secret can have it.
+        KeyboardInterrupt: Ctrl-C has ended the prompt.
     """
     if source not in (None, STANDARD_INPUT):
         raise InvalidInput(
@@ -61,8 +62,17 @@ def read_given(name: str, source: str | None, file: Path | None) -> str:
         return value
     if not sys.stdin.isatty():
         raise InvalidInput("there is no terminal to ask for the value: use `-` for standard input, or --from-file FILE")
-    prompted: str = typer.prompt(f"value of {name}", hide_input=True, confirmation_prompt=True, err=True)
-    return check_value(prompted)
+    return check_value(_prompted(name))
+
+
+def _prompted(name: str) -> str:
+    try:
+        value: str = typer.prompt(f"value of {name}", hide_input=True, confirmation_prompt=True, err=True)
+    except typer.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            raise InvalidInput("no value was given: nothing is changed") from None
+        raise KeyboardInterrupt from None  # typer would end with the exit code of an error
+    return value
 
 
 def edited(name: str, value: str) -> str:
