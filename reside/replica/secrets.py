@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import stamina
 import structlog
 
 from reside.jazz import CoId, ValueDeleted, ValueNotFound
@@ -48,6 +49,8 @@ _log = structlog.get_logger(__name__)
 
 _READS: Final = 8
 """Attempts to read a value that is replaced meanwhile."""
+_LONGEST_PAUSE_S: Final = 2.0
+"""Longest pause between two looks for the replica *secret*, which may start after this one."""
 _STOP_WITHIN_S: Final = 10.0
 """Seconds for a program to end after SIGTERM, before it is killed."""
 _OWN_VARIABLES: Final = "RESIDE_"
@@ -71,7 +74,7 @@ async def read_secret(context: Context, name: str, *, within_s: float | None = N
         within_s: seconds to wait; None: without limit.
 
     Raises:
-        NotReady: it is not so in time, or the control block names no replica that serves `secret.v1`.
+        NotReady: it is not so in time.
         NotAllowed: the permission was revoked meanwhile.
     """
     try:
@@ -85,13 +88,16 @@ async def read_secret(context: Context, name: str, *, within_s: float | None = N
 async def following(context: Context, name: str) -> AsyncIterator[AsyncIterator[ReadSecret]]:
     """Yield an iterator over the current value of a secret and all later ones; it may skip some.
 
-    While the secret has no value, it waits for one.
+    It waits until the replica *secret* has started and granted the permission, and while the secret has no value.
 
     Raises:
         NotAllowed: this replica may not read the secret any more.
     """
-    peer = await context.peer(SECRET_CONTRACT)
-    await peer.until_granted(READ_SECRET, check_name(name))
+    check_name(name)
+    async for attempt in stamina.retry_context(on=NotReady, attempts=None, timeout=None, wait_max=_LONGEST_PAUSE_S):
+        with attempt:
+            peer = await context.peer(SECRET_CONTRACT)
+    await peer.until_granted(READ_SECRET, name)
     found = _values(SecretReader(context.node, peer.profile.group.id, name))
     try:
         yield found

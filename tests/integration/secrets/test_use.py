@@ -40,12 +40,14 @@ async def requiring(world: World, *names: str) -> Instance:
 
 
 async def test_a_replica_reads_a_secret_once_it_may_and_there_is_a_value(world: World, name: str) -> None:
-    instance = await requiring(world)
+    """It may start before the replica that its control block will name, and before anything is granted."""
+    instance = await world.cluster.add(Replica(), "user-of-secrets")
     writer = await world.user(sets=name)
     async with instance.running() as context:
         with pytest.raises(NotReady, match=r"has no value that this replica may read within 0\.2 s"):
             await read_secret(context, name, within_s=0.2)
         reading = asyncio.create_task(read_secret(context, name, within_s=60))
+        await world.cluster.connect(instance, "secrets", world.keeper)
         await world.cluster.grant(instance, world.keeper, READ_SECRET, name)
         await world.set(writer, name, "one")
         assert await reading == "one"
