@@ -107,7 +107,7 @@ class Keeper:
 @app.command("list")
 @with_options(ListOptions)
 def list_secrets(*, options: ListOptions, context: ContextName = None) -> None:
-    """List the secrets that this account may read or set, or all if it manages them; and who may."""
+    """List secrets, and who may read and set each: those of this account, or all if it manages them."""
 
     async def run(keeper: Keeper) -> list[dict[str, Any]]:
         found = (await keeper.call(secret_contract.LIST_SECRETS, {}))["secrets"]
@@ -139,7 +139,7 @@ def get(name: SecretName, *, context: ContextName = None) -> None:
 def set_secret(
     name: SecretName,
     source: Annotated[
-        str | None, typer.Argument(metavar="[-]", help="`-` reads the value from standard input, to its end.")
+        str | None, typer.Argument(metavar="-", help="`-` reads the value from standard input, to its end.")
     ] = None,
     *,
     from_file: Annotated[

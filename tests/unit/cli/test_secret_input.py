@@ -158,7 +158,7 @@ def test_the_users_editor_is_taken_with_its_arguments(monkeypatch: pytest.Monkey
         edited("db", VALUE)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_whole_group_removes_the_file(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
