@@ -53,7 +53,7 @@ async def create_request(session: Session, spec: LoadRequestSpec) -> tuple[int, 
         await repeated(session.node.flush)
         response = await repeated(lambda: session.call(CREATE_LOAD_REQUEST, {"wish": value.id}))
     number = int(response["id"])
-    with leaving(_stays_open(number)):
+    with leaving(stays_open(number)):
         return number, await repeated(lambda: session.node.load_map(str(response["loadRequest"])))
 
 
@@ -79,7 +79,7 @@ async def wait_validated(request: CoMap, report: Callable[[str], None]) -> LoadR
         Conflict: another operator approved or rejected it.
         NotReady: the validation took too long.
     """
-    with leaving(_stays_open(int(request.as_dict()["id"]))):
+    with leaving(stays_open(int(request.as_dict()["id"]))):
         async for current in _states(request, VALIDATION_S, "validation"):
             report(f"request {current.id}: {_step(current)}")
             if current.status == "invalid":
@@ -144,7 +144,7 @@ async def approve(
             await repeated(session.node.catch_up)
             seen = await wait_validated(request, report)
         except NotAllowed as error:
-            raise NotAllowed(f"{error}; {_stays_open(seen.id)}") from None
+            raise NotAllowed(f"{error}; {stays_open(seen.id)}") from None
     with leaving(f"load request {seen.id} is approved and goes on: see `reside request show {seen.id}`"):
         return await _wait_carried_out(request)
 
@@ -187,7 +187,7 @@ async def reject(session: Session, request: CoMap, number: int, reason: str) -> 
         current = await _current(session, request)
         return current.status == "rejected" and current.rejection_reason == reason
 
-    with leaving(_stays_open(number)):
+    with leaving(stays_open(number)):
         await _decide_once(session, REJECT_LOAD_REQUEST, {"id": number, "reason": reason}, is_done)
 
 
@@ -221,7 +221,8 @@ async def _current(session: Session, request: CoMap) -> LoadRequest:
     return LoadRequest.model_validate(request.as_dict())
 
 
-def _stays_open(number: int) -> str:
+def stays_open(number: int) -> str:
+    """Return what remains if nobody decides on a request, and how to go on."""
     return (
         f"load request {number} stays open: `reside request approve {number}`, "
         f"or `reside request reject {number} --reason TEXT`"

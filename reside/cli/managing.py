@@ -10,6 +10,7 @@ import typer
 
 from reside.cli import config, output
 from reside.cli.grantees import Names, read_names
+from reside.cli.outages import leaving, outages_shown
 from reside.cli.prompt import confirm
 from reside.cli.replicas import ReplicaView
 from reside.cli.session import Session, open_session
@@ -170,8 +171,11 @@ def delete(
                 raise Conflict(f"replica {name} is required by {_users(seen)}: delete these first, or use --force")
             if not (auto_approve or await confirm("Delete?")):
                 raise ResideError(f"{name} is not deleted: nothing was changed")
-            await session.call(DELETE_REPLICA, {"replica": number, "revision": seen["revision"], "force": force})
-            await _until_deleted(session, number)
+            order = {"replica": number, "revision": seen["revision"], "force": force}
+            with leaving(f"{name} may be deleted without this command: see `reside replica describe {name}`"):
+                await session.call(DELETE_REPLICA, order)
+                async with outages_shown(session):
+                    await _until_deleted(session, number)
 
     asyncio.run(run())
     _say(f"{name} is deleted")

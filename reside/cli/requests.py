@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from reside.cli import config, differences, listing, loading, output
 from reside.cli.listing import Column, ListOptions
-from reside.cli.outages import outages_shown
+from reside.cli.outages import leaving, outages_shown
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.session import Session, open_session
@@ -305,8 +305,9 @@ async def _approve(
 ) -> LoadRequest:
     async def decide(request: LoadRequest) -> None:
         output.console.print(loading.render_request(request))
-        if not auto_approve and not await confirm("Approve?"):
-            raise ResideError(f"load request {number} was not approved: nothing was changed")
+        with leaving(loading.stays_open(number)):
+            if not auto_approve and not await confirm("Approve?"):
+                raise ResideError(f"load request {number} was not approved: nothing was changed")
 
     def report(line: str) -> None:
         output.errors.print(output.printable(line), highlight=False, markup=False, soft_wrap=True)

@@ -65,6 +65,7 @@ async def test_permissions_are_pending_until_approved_and_show_their_params(serv
         assert request.approve_request is not None
         (permission,) = request.approve_request.requirements["greeting"].permissions
         assert (permission.status, permission.params) == (status, {"times": 3})
+    assert (seen.decided_by, done.decided_by) == (None, admin.credentials.account_id)
 
 
 async def test_a_second_approval_before_the_first_is_carried_out_is_previewed_anew(

@@ -95,10 +95,12 @@ async def test_an_approval_during_a_restart_of_alpha_is_carried_out(
 
 
 async def test_a_load_waits_for_etcd(cluster: AlphaCluster, operator: Operator) -> None:
-    cluster.servers.etcd.kill()
-    async with operator.running("replica", "load", IMAGE, "--name", "unlocked", "--auto-approve") as load:
+    async with operator.running("replica", "load", IMAGE, "--name", "unlocked") as load:
+        await asked(load)
+        cluster.servers.etcd.kill()
         try:
-            await load.until("waiting: Alpha has not answered create-load-request for 5 s")
+            await load.answer("y")
+            await load.until("waiting: Alpha has not answered approve-load-request for 5 s")
         finally:
             await asyncio.to_thread(cluster.servers.etcd.start)
         said = await load.end()
@@ -165,3 +167,34 @@ async def test_an_account_that_may_not_approve_leaves_the_request_to_others(
     assert "load-request:approve" in said, said
     assert f"load request {number} stays open: `reside request approve {number}`" in said, said
     await operator.reside("request", "reject", str(number), "--reason", "no")
+
+
+async def test_ctrl_c_while_another_person_decides_leaves_the_request_open(
+    cluster: AlphaCluster, operator: Operator
+) -> None:
+    created = await operator.reside("request", "create", IMAGE, "--name", "open")
+    number = number_in(created)
+    async with operator.running("request", "approve", str(number)) as approve:
+        await approve.until("Approve?")
+        approve.interrupt()
+        said = await approve.end(130)
+    assert f"load request {number} stays open: `reside request approve {number}`" in said, said
+    assert (await request(cluster, number)).status == "requires-approval"
+
+
+async def test_ctrl_c_during_a_deletion_says_that_it_goes_on(cluster: AlphaCluster, operator: Operator) -> None:
+    await operator.reside("replica", "load", IMAGE, "--name", "doomed", "--auto-approve")
+    cluster.orders.reporting = False
+    async with operator.running("replica", "delete", "doomed", "--auto-approve") as delete:
+        await delete.until("objects are deleted")
+        await eventually("the order", lambda: _is_ordered(cluster, "doomed"))
+        delete.interrupt()
+        said = await delete.end(130)
+    assert "doomed may be deleted without this command: see `reside replica describe doomed`" in said, said
+    cluster.orders.reporting = True
+    cluster.sentinel.process_again()
+    await eventually("its end", cluster.names, lambda names: "doomed" not in names.values())
+
+
+async def _is_ordered(cluster: AlphaCluster, name: str) -> bool:
+    return (await cluster.replica(name)).deletion is not None

@@ -1,0 +1,99 @@
+"""What a command says while a part of the platform is away, and how it says how to go on."""
+
+from __future__ import annotations
+
+import asyncio
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+import stamina
+from rich.console import Console
+
+from reside.cli import outages, output
+from reside.cli.outages import Notice, leaving, repeated
+from reside.jazz import JazzTimeout
+from reside.model.errors import InvalidInput, NotReady
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> StringIO:
+    written = StringIO()
+    monkeypatch.setattr(output, "errors", Console(file=written, width=240))
+    return written
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(outages.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def _without_pauses() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=3):
+        yield
+
+
+async def test_an_outage_is_said_once_with_its_cure_and_its_end(screen: StringIO, clock: list[float]) -> None:
+    notice = Notice()
+    for passed in (0.0, 0.5, 1.0, 2.0):
+        clock[0] = 100 + passed
+        notice.waits("Jazz can't be reached")
+    notice.goes_on()
+    first, last = screen.getvalue().splitlines()
+    assert first.startswith("waiting: Jazz can't be reached; to do: check the network")
+    assert last == "it goes on after 2 s"
+
+
+async def test_a_short_outage_is_not_worth_a_line(screen: StringIO, clock: list[float]) -> None:
+    notice = Notice()
+    notice.waits("Alpha can't be reached")
+    clock[0] += 0.5
+    notice.goes_on()
+    assert screen.getvalue() == ""
+
+
+async def test_a_slow_call_is_said_to_be_slow(screen: StringIO) -> None:
+    notice = Notice(quiet_s=0)
+    with notice.after(0, "Alpha has not answered"):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    with notice.after(3600, "never"):
+        pass
+    assert screen.getvalue() == "waiting: Alpha has not answered\n"
+
+
+@pytest.mark.usefixtures("_without_pauses")
+async def test_a_call_is_repeated_after_an_outage_only(screen: StringIO) -> None:
+    errors: list[Exception] = [JazzTimeout("no answer"), NotReady("etcd at x does not respond")]
+
+    async def call() -> str:
+        if errors:
+            raise errors.pop(0)
+        return "done"
+
+    assert await repeated(call) == "done"
+    said = screen.getvalue()
+    assert "waiting: no answer" in said
+    assert "waiting: etcd at x does not respond; to do: " in said
+    assert "it goes on after" in said
+    errors.append(InvalidInput("wrong"))
+    with pytest.raises(InvalidInput, match="wrong"):
+        await repeated(call)
+
+
+async def test_an_end_by_an_outage_or_by_ctrl_c_says_how_to_go_on(screen: StringIO) -> None:
+    with pytest.raises(NotReady, match=r"^away; load request 4 stays open$"), leaving("load request 4 stays open"):
+        raise NotReady("away")
+    with pytest.raises(asyncio.CancelledError), leaving("load request 5 stays open"):
+        raise asyncio.CancelledError
+    with pytest.raises(InvalidInput, match="wrong"), leaving("nothing"):
+        raise InvalidInput("wrong")
+    assert screen.getvalue() == "load request 5 stays open\n"
