@@ -34,6 +34,7 @@ def version_of(approved: ApproveRequest, number: int, request: LoadRequest) -> R
         image=request.image,
         digest=approved.digest,
         display_info=approved.display_info,
+        probes=approved.probes,
         implementations=approved.implementations,
         requirements=approved.requirements,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reside.model.lookup import CLAIMANT, TARGET, TARGETS
+from reside.model.lookup import CLAIMANT, TARGET, TARGETS, VALUE, pointing_to, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,7 @@ class Reservation:
 async def find(data: AlphaData, name: str) -> str | None:
     """Return the id of the value that the look-up `name` points to; None if it does not exist."""
     found = await data.node.find_unique_map(data.public.id, name)
-    target = None if found is None else found.get(TARGET)
-    return target if isinstance(target, str) else None
+    return None if found is None else target_of(found)
 
 
 async def find_all(data: AlphaData, name: str) -> list[str]:
@@ -56,16 +55,16 @@ async def is_listed(data: AlphaData, name: str, target: str) -> bool:
 
 async def set_target(data: AlphaData, name: str, target: str) -> None:
     """Make the look-up `name` point to `target`."""
-    lookup = await data.node.unique_map(data.public, name, {TARGET: target})
+    lookup = await data.node.unique_map(data.public, name, pointing_to(target))
     if lookup.get(TARGET) != target:
-        lookup.set(TARGET, target)
+        lookup.update(pointing_to(target))
 
 
 async def clear(data: AlphaData, name: str, target: str) -> None:
     """Make the look-up `name` point to nothing, if it points to `target`. An id stays reserved."""
     lookup = await data.node.find_unique_map(data.public.id, name)
-    if lookup is not None and lookup.get(TARGET) == target:
-        lookup.delete(TARGET)
+    if lookup is not None and target_of(lookup) == target:
+        lookup.update({}, unset=[member for member in (TARGET, VALUE) if member in lookup])
 
 
 async def make_list(data: AlphaData, name: str) -> None:
@@ -122,9 +121,11 @@ async def reserve_id(data: AlphaData, by_id: Callable[[int], str], reservation: 
     """
     hint = data.root.get(reservation.counter)
     number = max(reservation.first, hint if isinstance(hint, int) else reservation.first)
+    holder = reservation.holder
+    members = pointing_to(holder) if reservation.member == TARGET else {reservation.member: holder}
     while True:
-        lookup = await data.node.unique_map(data.public, by_id(number), {reservation.member: reservation.holder})
-        if lookup.get(reservation.member) == reservation.holder:
+        lookup = await data.node.unique_map(data.public, by_id(number), members)
+        if lookup.get(reservation.member) == holder:
             return number
         number += 1
 

@@ -346,8 +346,8 @@ async def find(session: Session, number: int) -> CoMap:
         InvalidInput: it does not exist, or is not kept any more.
     """
     named = await session.node.find_unique_map(session.data.group.id, lookup.load_request_by_id(number))
-    target = None if named is None else named.get(lookup.TARGET)
-    if not isinstance(target, str):
+    target = None if named is None else lookup.target_of(named)
+    if target is None:
         raise InvalidInput(f"load request {number} does not exist: see `reside request list --all`")
     try:
         return await session.node.load_map(target)

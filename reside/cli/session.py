@@ -24,6 +24,7 @@ from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
 from reside.model.errors import AnswerLost, InvalidInput, NotReady
 from reside.replica.client import call_method
+from reside.replica.profile import load_contracts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -188,8 +189,7 @@ async def _alpha_data(node: Node, alpha: str) -> CoMap:
             f"Alpha's account {alpha} is not in this cluster's Jazz: if the cluster was bootstrapped again, "
             "run `reside cluster claim-super-admin-access` with --namespace"
         ) from None
-    contracts = profile.get("contracts")
-    data = contracts.get(ALPHA_CONTRACT) if isinstance(contracts, dict) else None
+    data = (await load_contracts(node, profile)).get(ALPHA_CONTRACT)
     if not isinstance(data, str):
         raise NotReady("Alpha has not published its data yet: wait until its pod is ready")
     return await node.load_map(data)

@@ -20,6 +20,8 @@ PermissionStatus = Literal["pending", "approved", "rejected"]
 DirectGrantStatus = Literal["pending", "approved", "rejected", "revoked"]
 CanaryPercent = Annotated[int | None, Field(ge=1, le=99)]
 """Share of the pods that a canary gets; None for a version that is no canary."""
+Probes = Literal["none"] | None
+"""Whether Kubernetes probes the pods of a version; None: it does."""
 
 
 class Entity(BaseModel):
@@ -140,13 +142,17 @@ class Difference(Entity):
 
 
 class ApproveRequest(Entity):
-    """What an approver reviews and approves; `difference` is missing for a new instance."""
+    """What an approver reviews and approves.
+
+    `probes` is `none` if the pods are not probed, `difference` is missing for a new instance.
+    """
 
     info: ReplicaInfo
     name: str
     identity: str
     digest: str
     display_info: DisplayInfo = Field(default_factory=dict)
+    probes: Probes = None
     implementations: dict[str, str] = Field(default_factory=dict)
     requirements: dict[str, Requirement] = Field(default_factory=dict)
     difference: Difference | None = None
@@ -218,7 +224,8 @@ class ReplicaVersion(Entity):
     `request` is the id of the load request that created it, `reason` why it does not run, `template_change` what the
     pod template that Alpha renders now would change. `reside.alpha.health` writes `starting_since` (ms since 1970) and
     `was_healthy`. `canary_percent` is set if it was loaded as a canary. `rolled_back_to` is the id of the version that
-    became current again, or that stayed current when this canary was aborted.
+    became current again, or that stayed current when this canary was aborted. `probes` is `none` if its pods are not
+    probed.
     """
 
     id: int
@@ -233,6 +240,7 @@ class ReplicaVersion(Entity):
     image: str
     digest: str
     display_info: DisplayInfo = Field(default_factory=dict)
+    probes: Probes = None
     implementations: dict[str, str] = Field(default_factory=dict)
     requirements: dict[str, Requirement] = Field(default_factory=dict)
     template_change: TemplateChange | None = None

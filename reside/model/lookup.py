@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 TARGET: Final = "target"
 """Member of a look-up: id of the entity that it points to."""
+VALUE: Final = "value"
+"""The same in the first implementation, whose programs read and write it: what points has both members."""
 TARGETS: Final = "targets"
 """Member of a look-up of an earlier release that lists entities: their ids. Now each is a member, id → number."""
 CLAIMANT: Final = "claimant"
 """Member of a look-up by id: identifies the reservation of the id."""
+
+
+def pointing_to(target: str) -> dict[str, Any]:
+    """Return the members of a look-up that points to a value."""
+    return {TARGET: target, VALUE: target}
+
+
+def target_of(members: Mapping[str, Any]) -> str | None:
+    """Return the id of the value that a look-up points to; None if it points to nothing."""
+    return next((found for name in (TARGET, VALUE) if isinstance(found := members.get(name), str)), None)
 
 
 def replica_by_id(number: int) -> str:

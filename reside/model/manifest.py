@@ -1,6 +1,7 @@
 """Manifests: the label `io.reside.manifest` of a replica's or contract's image (docs/model.md, section 2).
 
-The label is base64 of a JSON document. Unknown members are errors, so that a misspelt one is noticed.
+The label is base64 of a JSON document. Unknown members are errors, so that a misspelt one is noticed; those that only
+the first implementation of ReSide knew are ignored.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from reside.common.validation import describe_faults
@@ -20,6 +21,8 @@ from reside.model.names import check_name
 Identity = Annotated[str, Field(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+$", max_length=255)]
 MAX_DEPTH = 64
 """Maximum nesting of a manifest; far below the limit of recursive code that processes it later."""
+EARLIER_MEMBERS: Final = frozenset({"packages", "avatarPrompt", "testingPackages"})
+"""Members of a manifest of the first implementation that say nothing to a cluster."""
 ContractKey = Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_length=63)]
 
 
@@ -78,13 +81,26 @@ class ManifestRequirement(_Model):
     permissions: tuple[RequiredPermission, ...] = ()
 
 
-class ReplicaManifest(_Model):
-    """The label of a replica's image."""
+class _Label(_Model):
+    @model_validator(mode="before")
+    @classmethod
+    def _without_earlier_members(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if name not in EARLIER_MEMBERS}
+
+
+class ReplicaManifest(_Label):
+    """The label of a replica's image.
+
+    `health` is `none` for an image that answers no probes: its pods count as ready once their process runs.
+    """
 
     type: Literal["replica"]
     identity: Identity
     info: ReplicaInfo
     display_info: DisplayInfo = Field(default_factory=dict)
+    health: Literal["none"] | None = None
     implementations: dict[ContractKey, Implementation] = Field(default_factory=dict)
     requirements: dict[ContractKey, ManifestRequirement] = Field(default_factory=dict)
 
@@ -103,7 +119,7 @@ class ContractMethod(_Model):
     display_info: DisplayInfo = Field(default_factory=dict)
 
 
-class ContractManifest(_Model):
+class ContractManifest(_Label):
     """The label of a contract's image."""
 
     type: Literal["contract"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reside.jazz import CoId, JazzTimeout, ValueNotFound
 from reside.model.alpha_contract import DIRECT_GRANTS, REQUEST_PERMISSION
 from reside.model.errors import NotAllowed, NotReady
-from reside.model.lookup import TARGET, granted_permissions
+from reside.model.lookup import granted_permissions, target_of
 from reside.model.permissions import PermissionRef
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ async def find_granted(peer: Peer, permission: str, instance_id: str | None) -> 
     """See `Peer.granted`."""
     node = peer.caller.node
     pointer = await node.find_unique_map(peer.profile.group.id, granted_permissions(node.account_id))
-    target = None if pointer is None else pointer.get(TARGET)
-    return (
-        _params(await node.load_map(CoId(target)), peer, permission, instance_id) if isinstance(target, str) else None
-    )
+    target = None if pointer is None else target_of(pointer)
+    return None if target is None else _params(await node.load_map(CoId(target)), peer, permission, instance_id)
 
 
 async def wait_until_granted(
@@ -81,8 +79,11 @@ async def _wait(peer: Peer, permission: str, instance_id: str | None) -> dict[st
     pointer = await _appearing(node, node.unique_map_id(peer.profile.group.id, granted_permissions(node.account_id)))
     async with pointer.watch() as pointed:
         async for _ in pointed:
-            if isinstance(target := pointer.get(TARGET), str):
+            if target_of(pointer) is not None:
                 break
+    target = target_of(pointer)
+    if target is None:
+        raise NotReady("this replica is stopping")
     published = await node.load_map(CoId(target))
     async with published.watch() as changes:
         async for _ in changes:

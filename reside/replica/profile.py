@@ -1,6 +1,7 @@
 """The public profile of a replica: its endpoints and the data maps of its contracts (docs/model.md, section 3).
 
-It is the profile map of the replica's Jazz account. Everyone can read it; only that account writes it.
+It is the profile map of the replica's Jazz account. Everyone can read it; only that account writes it. `endpoints` and
+`contracts` are JSON, or as in the first implementation the ids of maps with the same members.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from reside.jazz import CoId, InvalidContent, InvalidState, JazzTimeout, ValueNotFound
+from reside.jazz import CoId, InvalidContent, InvalidState, JazzTimeout, ValueNotFound, WrongKind
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from reside.jazz import AccountId, CoMap, Group, Node
 
@@ -54,28 +55,52 @@ async def load_profile(node: Node, account: AccountId) -> Profile:
     """
     try:
         content = await (await node.load_account(account)).load_profile()
-    except (ValueNotFound, JazzTimeout, InvalidContent, InvalidState) as error:
+        members = {**content.as_dict(), **await _load_members(node, content)}
+    except (ValueNotFound, WrongKind, JazzTimeout, InvalidContent, InvalidState) as error:
         raise NotReady(f"the profile of replica account {account} can't be loaded: {error}") from error
-    return parse_profile(account, content)
+    return parse_profile(account, members, content.group)
 
 
-def parse_profile(account: AccountId, content: CoMap) -> Profile:
-    """Return the profile that a profile map represents.
+async def load_contracts(node: Node, content: CoMap) -> Mapping[str, Any]:
+    """Return the member `contracts` of a profile map; empty if it has none.
+
+    Raises:
+        JazzError: it is the id of a map that can't be loaded.
+    """
+    found = (await _load_members(node, content, ["contracts"])).get("contracts", content.get("contracts"))
+    return found if isinstance(found, dict) else {}
+
+
+async def _load_members(
+    node: Node, content: CoMap, names: Iterable[str] = ("endpoints", "contracts")
+) -> dict[str, dict[str, Any]]:
+    """Return the members that are ids of maps, as the content of these maps."""
+    named = {name: value for name in names if isinstance(value := content.get(name), str)}
+    return {name: (await node.load_map(CoId(value))).as_dict() for name, value in named.items()}
+
+
+def parse_profile(account: AccountId, members: Mapping[str, Any], group: Group) -> Profile:
+    """Return the profile that the members of a profile map represent.
+
+    Args:
+        account: the replica's account.
+        members: the members; those that are maps of their own, as the content of these maps.
+        group: the owner of the profile map.
 
     Raises:
         NotReady: it is not the profile of a replica, or not yet.
     """
-    name, endpoints, contracts = content.get("name"), content.get("endpoints"), content.get("contracts")
+    name, endpoints, contracts = members.get("name"), members.get("endpoints"), members.get("contracts")
     if not isinstance(name, str) or not isinstance(endpoints, dict) or not isinstance(contracts, dict):
         raise NotReady(f"account {account} has not published the profile of a replica yet: the replica has not started")
-    number = content.get("replicaId")
+    number = members.get("replicaId")
     return Profile(
         account=account,
         name=name,
         replica_id=number if isinstance(number, int) else None,
         endpoints={key: value for key, value in endpoints.items() if isinstance(value, str)},
         contracts={key: CoId(value) if isinstance(value, str) else None for key, value in contracts.items()},
-        group=content.group,
+        group=group,
     )
 
 

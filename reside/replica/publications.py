@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from reside.jazz import CoId, JazzError, NodeClosed
-from reside.model.lookup import TARGET, granted_permissions
+from reside.model.lookup import granted_permissions, pointing_to, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -55,8 +55,8 @@ class Publications:
     async def _find(self, account: AccountId) -> CoMap | None:
         node, kept = self._context.node, self._kept.get(account)
         pointer = kept[0] if kept else await node.find_unique_map(self._context.public.id, granted_permissions(account))
-        target = None if pointer is None else pointer.get(TARGET)
-        if pointer is None or not isinstance(target, str):
+        target = None if pointer is None else target_of(pointer)
+        if pointer is None or target is None:
             return None
         published = kept[1] if kept and kept[1].id == target else await node.load_map(CoId(target))
         self._kept[account] = pointer, published
@@ -68,7 +68,7 @@ class Publications:
         await group.add_member(account, "reader")
         published = group.create_map({})
         pointer = await context.node.unique_map(context.public, name)
-        pointer.set(TARGET, published.id)
+        pointer.update(pointing_to(published.id))
         return published
 
 

@@ -114,5 +114,4 @@ class Cluster:
 
     async def _find(self, name: str) -> str | None:
         found = await self.node.find_unique_map(self.root.group.id, name)
-        target = None if found is None else found.get(lookup.TARGET)
-        return target if isinstance(target, str) else None
+        return None if found is None else lookup.target_of(found)

@@ -136,6 +136,7 @@ def approve_request(manifest: ReplicaManifest, digest: str, state: ClusterState)
         identity=manifest.identity,
         digest=digest,
         display_info=manifest.display_info,
+        probes=manifest.health,
         implementations={key: i.identity for key, i in manifest.implementations.items()},
         requirements=requirements,
         difference=difference(state.existing, requirements),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from typing import TYPE_CHECKING
 
@@ -118,6 +119,24 @@ async def test_an_image_that_runs_as_root_is_refused(
 async def test_an_image_with_a_numeric_user_is_accepted(servers: Servers, admin: Client) -> None:
     await push_layered(servers, "fine", "65532:65532")
     assert (await settled(admin, "examples/fine:v1")).status == "requires-approval"
+
+
+async def test_an_image_of_the_first_implementation_without_probes_is_loaded(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    earlier = {"packages": ["@reside/alpha"], "testingPackages": [], "avatarPrompt": "a heron"}
+    document = {"type": "replica", "identity": f"{HOST}/examples/old", "info": INFO, "health": "none", **earlier}
+    label = base64.b64encode(json.dumps(document).encode()).decode()
+    await servers.push("examples/old:v1", label)
+    await admin.load("examples/old:v1")
+    await cluster.has_status("worker", "running")
+    (version,) = (await cluster.replica("worker")).versions
+    assert version.probes == "none"
+    stack = await cluster.alpha.sentinel.read_desired("worker")
+    assert stack is not None
+    (deployment,) = [each for each in stack.objects if each["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert not [name for name in container if name.endswith("Probe")]
 
 
 async def silent_registry() -> asyncio.Server:

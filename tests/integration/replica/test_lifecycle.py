@@ -23,7 +23,7 @@ from reside.locks import LockService
 from reside.model.errors import InvalidInput, NotAllowed
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import Context, Replica
-from reside.replica.profile import load_profile
+from reside.replica.profile import load_contracts, load_profile
 
 if TYPE_CHECKING:
     from support.replicas import AlphaDouble, Identity, Servers
@@ -71,6 +71,24 @@ async def test_a_start_publishes_profile_and_data_and_a_second_start_writes_noth
     async with build_greeter().start(settings) as context:
         assert context.data[GREETING].id == data
         assert len(context.node.account.profile.history("endpoints")) == 1
+
+
+async def test_a_profile_of_the_first_implementation_is_read(alpha_double: AlphaDouble) -> None:
+    """It has its endpoints and contracts in maps of their own, as jazz-tools creates them from nested schemas."""
+    async with Node(alpha_double.servers.jazz.url, await alpha_double.account("first")) as first:
+        await first.login()
+        profile = first.account.profile
+        data = profile.group.create_map({"schema": 1})
+        endpoints = profile.group.create_map({"internal": "http://first"})
+        contracts = profile.group.create_map({GREETING: data.id})
+        profile.update({"replicaId": 7, "endpoints": endpoints.id, "contracts": contracts.id})
+        await first.flush()
+        async with Node(alpha_double.servers.jazz.url, await alpha_double.account("reader")) as reader:
+            await reader.login()
+            found = await load_profile(reader, first.account_id)
+            assert (found.endpoints, found.contracts) == ({"internal": "http://first"}, {GREETING: data.id})
+            content = await (await reader.load_account(first.account_id)).load_profile()
+            assert await load_contracts(reader, content) == {GREETING: data.id}
 
 
 async def test_a_replica_ends_when_its_node_may_not_send_what_it_has_written(identity: Identity) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 from support.eventually import eventually
 from support.jazz_nodes import until as changes_to
@@ -15,6 +16,7 @@ from reside.model.lookup import granted_permissions
 from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
 from reside.replica import Context, Replica
 from reside.replica.control_block import parse_permission
+from reside.replica.peers import Caller, peer_of
 from reside.replica.profile import load_profile
 from reside.testing.alpha import until
 
@@ -278,6 +280,28 @@ async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
             await changes_to(published, {})
             await alpha_double.expect(identity, ref, GRANTED)
             await changes_to(published, {ref.key: {"room": "blue"}})
+
+
+async def test_what_is_granted_is_published_and_found_as_in_the_first_implementation(
+    alpha_double: AlphaDouble, identity: Identity, client: Credentials, ref: PermissionRef
+) -> None:
+    async with Handlers().replica().start(identity.settings) as context:
+        await alpha_double.expect(identity, ref, GRANTED)
+        await alpha_double.until_current(identity, ref, GRANTED)
+        async with (
+            Node(alpha_double.servers.jazz.url, client) as reader,
+            httpx2.AsyncClient(trust_env=False) as http,
+        ):
+            await reader.login()
+            published = await _published(reader, context, client)
+            pointer = await context.node.find_unique_map(context.public.id, granted_permissions(client.account_id))
+            assert pointer is not None
+            assert pointer.as_dict() == {"target": published.id, "value": published.id}
+            pointer.update({}, unset=["target"])  # the first implementation writes `value` only
+            await context.node.flush()
+            peer = await peer_of(Caller(reader, client, http, "internal"), context.node.account_id)
+            assert await peer.until_granted(ref.name, ref.instance_id) == GRANTED.params
+            assert await peer.granted(ref.name, ref.instance_id) == GRANTED.params
 
 
 async def _published(reader: Node, context: Context, client: Credentials) -> CoMap:

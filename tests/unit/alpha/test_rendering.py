@@ -169,6 +169,16 @@ def test_pods_are_probed_and_leave_their_service_before_they_stop() -> None:
     assert 0 < container["lifecycle"]["preStop"]["sleep"]["seconds"] < spec["terminationGracePeriodSeconds"]
 
 
+def test_pods_of_an_image_without_probes_are_not_probed_and_leave_their_service_before_they_stop() -> None:
+    loaded = replica("unknown")
+    versions = (loaded.versions[0].model_copy(update={"probes": "none"}),)
+    objects = rendered(loaded.model_copy(update={"versions": versions}), CLUSTER)
+    container = pod(objects, "Deployment/greeter-1")["containers"][0]
+    assert [name for name in container if name.endswith("Probe")] == []
+    assert container["lifecycle"]["preStop"]["sleep"]["seconds"] > 0
+    assert "Service/greeter" in objects
+
+
 def test_a_replicas_placement_group_overrides_the_default_of_the_cluster() -> None:
     cluster = CLUSTER.model_copy(update={"default_placement_group": "shared"})
     own = replica("unknown", management=Management(placement_group="big"))

@@ -153,7 +153,15 @@ def test_lookup_names_are_frozen() -> None:
 
 
 def test_members_of_lookups_are_frozen() -> None:
-    assert (lookup.TARGET, lookup.TARGETS, lookup.CLAIMANT) == ("target", "targets", "claimant")
+    names = (lookup.TARGET, lookup.VALUE, lookup.TARGETS, lookup.CLAIMANT)
+    assert names == ("target", "value", "targets", "claimant")
+
+
+def test_a_lookup_points_by_the_member_of_either_implementation() -> None:
+    assert lookup.target_of(lookup.pointing_to("co_zA")) == "co_zA"
+    assert lookup.target_of({"value": "co_zA"}) == "co_zA"
+    assert lookup.target_of({"target": "co_zB", "value": "co_zA"}) == "co_zB"
+    assert lookup.target_of({"target": None, "claimant": "x"}) is None
 
 
 def test_names_of_alphas_contract_are_frozen() -> None:

@@ -49,6 +49,17 @@ def test_a_manifest_round_trips_through_the_label(data: dict[str, Any]) -> None:
     assert decode_label(encode_label(manifest)) == manifest
 
 
+@pytest.mark.parametrize("data", [REPLICA, CONTRACT])
+@pytest.mark.parametrize("member", ["packages", "avatarPrompt", "testingPackages"])
+def test_members_that_only_the_first_implementation_knew_are_ignored(data: dict[str, Any], member: str) -> None:
+    assert document(parse_manifest({**data, member: ["any"]})) == data
+
+
+def test_an_image_without_probes_says_so() -> None:
+    manifest = decode_label(label(json.dumps(REPLICA | {"health": "none"})))
+    assert document(manifest) == REPLICA | {"health": "none"}
+
+
 def test_equal_manifests_have_equal_labels() -> None:
     turned = dict(reversed(REPLICA.items()))
     assert encode_label(parse_manifest(REPLICA)) == encode_label(parse_manifest(turned))
@@ -66,6 +77,7 @@ def test_equal_manifests_have_equal_labels() -> None:
         (label('{"type": "replica"}'), "identity: Field required"),
         (label('{"type": "thing"}'), "does not match the schema"),
         (label(json.dumps(REPLICA | {"infos": {}})), "infos: Extra inputs are not permitted"),
+        (label(json.dumps(REPLICA | {"health": "http"})), "health: Input should be 'none'"),
         (label(json.dumps(REPLICA | {"identity": "no spaces/x"})), "identity"),
         (label(json.dumps(REPLICA | {"info": REPLICA["info"] | {"name": "Not A Name"}})), "info.name"),
         (label(json.dumps(REPLICA | {"info": REPLICA["info"] | {"class": "sometimes"}})), "info.class"),
