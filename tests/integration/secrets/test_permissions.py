@@ -126,6 +126,7 @@ async def test_no_value_is_copied_that_its_caller_did_not_write(world: World, na
 @pytest.mark.parametrize(
     ("value", "text"),
     [("", "is empty"), ("hunter2" * MAX_VALUE_BYTES, "at most 65536"), (["hunter2"], "must be a text"), (None, "text")],
+    ids=["empty", "long", "list", "none"],
 )
 async def test_a_client_of_its_own_hands_over_no_value_beyond_the_limits(
     world: World, name: str, value: object, text: str, capfd: pytest.CaptureFixture[str]

@@ -68,6 +68,7 @@ def test_the_prompt_asks_twice_and_does_not_echo(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("content", "text"),
     [(b"", "is empty"), (b"\xff" + VALUE.encode(), "not UTF-8"), (b"x" * (MAX_VALUE_BYTES + 1), "more than 65536")],
+    ids=["empty", "binary", "long"],
 )
 def test_what_no_secret_can_have_is_refused_without_showing_it(
     content: bytes, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

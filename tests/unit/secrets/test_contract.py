@@ -69,7 +69,7 @@ def test_other_names_are_refused_by_the_command_and_by_the_method(name: str) -> 
         SetSecret(name=name, value="co_z" + "1" * 20)
 
 
-@pytest.mark.parametrize("value", ["x", "two\nlines\n", "ü" * (MAX_VALUE_BYTES // 2), " "])
+@pytest.mark.parametrize("value", ["x", "two\nlines\n", "ü" * (MAX_VALUE_BYTES // 2), " "], ids=range(4))
 def test_a_value_is_any_text_up_to_the_limit(value: str) -> None:
     assert check_value(value) == value
 
@@ -84,6 +84,7 @@ def test_a_value_is_any_text_up_to_the_limit(value: str) -> None:
         (["hunter2"], "must be a text"),
         (None, "must be a text"),
     ],
+    ids=["empty", "long", "nul", "surrogate", "list", "none"],
 )
 def test_another_value_is_refused_and_is_not_in_the_message(value: object, text: str) -> None:
     with pytest.raises(InvalidInput, match=text) as refused:
