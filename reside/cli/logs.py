@@ -130,16 +130,22 @@ class Printer:
             documents = (each.model_dump(mode="json", exclude={"cursor"}) for each in written)
             sys.stdout.writelines(f"{json.dumps(each)}\n" for each in documents)
         else:
-            self._warn(found)
+            self._warn(found, follows=True)
             sys.stdout.writelines(f"{line}\n" for line in lines(written, named=len(self._pods) > 1))
         sys.stdout.flush()
 
-    def _warn(self, found: Sequence[PodLog]) -> None:
+    def _warn(self, found: Sequence[PodLog], *, follows: bool = False) -> None:
+        found = [each for each in found if not (follows and is_starting(each))]
         for each in found:
             for note in notes(each):
                 if note not in self._said or each.is_cut:
                     output.warn(note)
         self._said = {note for each in found for note in notes(each)}
+
+
+def is_starting(log: PodLog) -> bool:
+    """Return whether a pod has no log yet only because it is about to start."""
+    return log.state is not None and log.state.phase == "Pending" and log.state.problem is None
 
 
 def notes(log: PodLog) -> Iterator[str]:

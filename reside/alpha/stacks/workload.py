@@ -1,8 +1,9 @@
 """Render the Deployment or Job of one version of a replica (docs/model.md, section 6).
 
-A pod that stops leaves its Service first: it is marked as terminating, the preStop sleep gives all nodes time to
-notice, and then the process gets SIGTERM. With scalable replicas a new pod is ready before the old one stops. So no
-call fails while versions change.
+With scalable replicas a new pod is ready before the old one stops. A pod of them that stops leaves its Service first:
+it is marked as terminating, the preStop sleep gives all nodes time to notice, and then the process gets SIGTERM. So no
+call fails while versions change. A replica that is not scalable has no other pod that could take the calls, and its
+next version waits for the end of the pod, so it does not sleep.
 """
 
 from __future__ import annotations
@@ -140,6 +141,11 @@ def _container(workload: Workload, cluster: ClusterSettings, more: system.Extras
         container["envFrom"] = more.env_from
     return container if oneshot else container | _serving(workload.version)
 
+    if oneshot:
+        return container
+    drain = {"lifecycle": {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}}} if workload.replica.info.scalable else {}
+    return container | _health() | drain
+
 
 def _serving(version: ReplicaVersion) -> dict[str, Any]:
     """Return what a container that may serve has: its port, the delay before its stop, and probes."""
@@ -153,6 +159,7 @@ def _serving(version: ReplicaVersion) -> dict[str, Any]:
         "startupProbe": _probe(LIVENESS_PATH, period=1, failures=120),
         "livenessProbe": _probe(LIVENESS_PATH, period=10, failures=6),
         "readinessProbe": _probe(READINESS_PATH, period=2, failures=2),
+        "readinessProbe": _probe(READINESS_PATH, period=1, failures=4),
     }
 
 

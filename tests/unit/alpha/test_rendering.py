@@ -179,6 +179,11 @@ def test_pods_of_an_image_without_probes_are_not_probed_and_leave_their_service_
     assert "Service/greeter" in objects
 
 
+def test_the_next_version_of_a_replica_that_is_not_scalable_waits_for_no_sleep() -> None:
+    spec = pod(rendered(replica("unknown", scalable=False), CLUSTER), "Deployment/greeter-1")
+    assert "lifecycle" not in spec["containers"][0]
+
+
 def test_a_replicas_placement_group_overrides_the_default_of_the_cluster() -> None:
     cluster = CLUSTER.model_copy(update={"default_placement_group": "shared"})
     own = replica("unknown", management=Management(placement_group="big"))

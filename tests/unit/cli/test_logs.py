@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reside.cli.logs import Printer, lines, notes
 from reside.cli.output import Output
-from reside.model.pod_logs import PodLog
+from reside.model.pod_logs import PodLog, PodState
 
 if TYPE_CHECKING:
     import pytest
@@ -41,6 +41,15 @@ def test_a_follower_is_told_once_what_keeps_a_log_from_being_read(capsys: pytest
     said = capsys.readouterr()
     assert said.out == "x\ny\n"
     assert [line.count("waiting to start") for line in said.err.splitlines()] == [1, 0, 0]
+
+
+def test_a_follower_is_not_warned_of_a_pod_that_is_about_to_start(capsys: pytest.CaptureFixture[str]) -> None:
+    starting = PodLog(pod="a", error="it is waiting to start", state=PodState(phase="Pending"))
+    failing = PodLog(pod="b", error="it can't pull", state=PodState(phase="Pending", problem="ErrImagePull"))
+    Printer(Output.table).show_more([starting, failing])
+    said = capsys.readouterr().err
+    assert "a: it is waiting" not in said
+    assert "b: it can't pull" in said
 
 
 def test_a_program_gets_one_document_for_each_pod_that_has_written(capsys: pytest.CaptureFixture[str]) -> None:
