@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from typer.core import TyperGroup
+
+from reside.cli.declarations import CODE, PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +35,16 @@ def _entries(path: str, found: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, inner in found.commands.items():
             yield from _entries(f"{path} {name}", inner)
     else:
-        yield path, {"help": found.help or "", "parameters": [_parameter(each) for each in found.params]}
+        parameters = [_parameter(each) for each in found.params]
+        yield path, {"help": found.help or "", CODE: _code(found.callback), PARAMETERS: parameters}
+
+
+def _code(callback: Any) -> str:
+    """Return the module and the name of a command's function; typer's wrapper has those of the function."""
+    module, name = callback.__module__, callback.__name__
+    if getattr(import_module(module), name).__doc__ != callback.__doc__:
+        raise ValueError(f"{module} has no function {name} of a command at its top")
+    return f"{module}:{name}"
 
 
 def _parameter(found: Any) -> dict[str, Any]:

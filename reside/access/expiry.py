@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cryptography import x509
-
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
 
@@ -38,6 +36,8 @@ def why_unreachable(error: Exception) -> str:
 
 def _expired_since(cluster: SingleConfig) -> datetime | None:
     """Return when the client certificate expired; None if there is none, or it is valid."""
+    from cryptography import x509  # noqa: PLC0415 - slow to import, and needed only after an error
+
     user = cluster.user
     try:
         if user is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 FILE: Final = Path(__file__).with_name("declarations.json")
 PARAMETERS: Final = "parameters"
 """The member that a command has, and a group has not."""
+CODE: Final = "code"
+"""The member with a command's module and function."""
 _TYPES: Final[dict[str, type[Any]]] = {each.__name__: each for each in (str, int, float, bool)} | {"Path": Path}
 _INFO: Final = ("help", "metavar", "envvar", "min", "max")
 """Members of a parameter that typer takes by the same name."""
@@ -68,6 +71,15 @@ def named_alone(declarations: Declarations, named: str, run: Run) -> typer.Typer
     else:
         app.callback(help=declarations[named]["help"])(_function((), run))
         _add(app, declarations, named, named, run)
+    return app
+
+
+def imported(declarations: Declarations, path: str) -> typer.Typer:
+    """Import the code of a command, and return the command alone: the modules of others are not imported."""
+    declared = declarations[path]
+    module, _, function = declared[CODE].partition(":")
+    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+    app.command(help=declared["help"])(getattr(import_module(module), function))
     return app
 
 

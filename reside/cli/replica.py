@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.live import Live
 
-from reside.cli import config, describing, graph, history, listing, loading, logs, managing, output, pods, requests
+from reside.cli import (
+    config,
+    describing,
+    graph,
+    history,
+    loading,
+    logs,
+    managing,
+    output,
+    pods,
+    replica_list,
+    requests,
+)
 from reside.cli.explanations import with_cure
 from reside.cli.listing import ListOptions
 from reside.cli.missing_grants import missing_grants_shown
 from reside.cli.outages import leaving, outages_shown, say
+
+
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
-from reside.cli.replicas import COLUMNS, ReplicaView, Row
+from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import Session, open_session
 from reside.cli.shared_options import with_options
 from reside.cli.spec_options import ImageArgument, SpecOptions
@@ -34,6 +46,7 @@ app.command("logs")(logs.logs)
 app.command("pods")(pods.pods)
 app.command("history")(history.history)
 app.command("graph")(graph.graph)
+app.command("list")(replica_list.list_replicas)
 
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
 
@@ -204,37 +217,3 @@ def _progress(row: Row) -> str:
     older = [f"version {v['id']} {v['status']}" for v in row["versions"] if v["id"] != row["version"]]
     why = f" ({output.printable(with_cure(row['reason']))})" if row["reason"] else ""
     return f"{row['name']}: " + ", ".join([f"version {row['version']} {row['status']}{why}", *older])
-
-
-@app.command("list")
-@with_options(ListOptions)
-def list_replicas(
-    *,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show changes until interrupted.")] = False,
-    options: ListOptions,
-    context: ContextName = None,
-) -> None:
-    """List the replicas: id, name, version, status, age of the version, image."""
-    asyncio.run(_watch(context, options) if watch else _list(context, options))
-
-
-async def _list(context: str | None, options: ListOptions) -> None:
-    async with open_session(config.load(), context) as session:
-        rows = await ReplicaView(session.node, session.data).rows()
-    listing.show(rows, COLUMNS, options)
-
-
-async def _watch(context: str | None, options: ListOptions) -> None:
-    async with open_session(config.load(), context) as session:
-        changes = ReplicaView(session.node, session.data).changes()
-        if options.format_ is listing.Format.json:
-            async for rows in changes:
-                output.console.out(json.dumps(rows), highlight=False)  # one line for each change
-            return
-        if options.format_ is not listing.Format.table or not output.console.is_terminal:
-            async for rows in changes:
-                listing.show(rows, COLUMNS, options)
-            return
-        with Live(console=output.console, auto_refresh=False) as live:
-            async for rows in changes:
-                live.update(listing.as_table(rows, COLUMNS, wide=options.wide), refresh=True)

@@ -16,6 +16,7 @@ import httpx2
 
 from reside.access.addresses import jazz_address, replica_address
 from reside.access.target import Target
+from reside.cli import library_logs
 from reside.cli.accounts import credentials_of
 from reside.cli.outages import Notice
 from reside.common.tls import trusted_authorities
@@ -25,6 +26,7 @@ from reside.model.endpoints import rpc_path
 from reside.model.errors import AnswerLost, InvalidInput, NotReady
 from reside.replica.client import call_method
 from reside.replica.profile import load_contracts
+
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -69,6 +71,10 @@ class Session:
         """
         notice = Notice()
         slow = f"Alpha has not answered {method} for {SLOW_S:.0f} s: it may wait for etcd or Jazz"
+
+        from reside.replica.client import call_method  # noqa: PLC0415 - slow to import, and reads do without
+
+        library_logs.set_up()
         try:
             with notice.after(SLOW_S, slow):
                 answer = await call_method(

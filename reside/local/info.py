@@ -10,7 +10,6 @@ from typing import Any
 from reside.common.files import write_private
 from reside.local.layout import CLUSTER_ISSUER, REGISTRY_HOST, Layout
 from reside.local.node_layout import nodes
-from reside.local.pki import INGRESS_CA, certificate_path
 
 INFO_FILE = "info.json"
 
@@ -65,6 +64,8 @@ class ClusterInfo:
 
 def describe(layout: Layout) -> ClusterInfo:
     """Return how to reach the local cluster with this layout."""
+    from reside.local.pki import INGRESS_CA, certificate_path  # noqa: PLC0415 - slow to import; readers do without
+
     has_node = not layout.control_plane_only
     return ClusterInfo(
         name=layout.name,

@@ -27,7 +27,13 @@ Probes = Literal["none"] | None
 class Entity(BaseModel):
     """A value whose members are in camelCase in JSON."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
+    model_config = ConfigDict(
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        defer_build=True,  # at first use: the command needs few of the entities, and building all takes a while
+    )
 
     def document(self) -> dict[str, Any]:
         """Return the JSON form that is stored in Jazz, without the members that are None."""

@@ -43,3 +43,30 @@ def test_the_embedded_kubernetes_needs_no_jazz() -> None:
     code = "import sys; from reside.cli.main import command; command(['local']); print('reside.jazz' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
+
+
+LISTS = ("account list", "cluster list", "replica list")
+SLOW = (
+    "cryptography",
+    "keyring",
+    "pulumi",
+    "pydantic_settings",
+    "reside.build",
+    "reside.cli.describing",
+    "reside.seed",
+    "reside.sentinel",
+    "stamina",
+    "structlog",
+)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_list_imports_its_own_code_alone(path: str) -> None:
+    code = f"""
+import sys
+from reside.cli import declarations
+declarations.imported(declarations.load(), {path!r})
+print([name for name in {SLOW!r} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

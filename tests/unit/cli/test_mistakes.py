@@ -23,7 +23,7 @@ import stamina.instrumentation
 import structlog
 from support.command_mistakes import check_mistake
 
-from reside.cli import config, main
+from reside.cli import config, library_logs, main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -314,7 +314,9 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def one_attempt() -> Iterator[None]:
     """Let what is retried for a while fail at once, and log as in the command's process."""
     stamina.set_testing(True, attempts=1)
+    library_logs.want()
     yield
+    library_logs.want(wanted=False)
     stamina.set_testing(False)
     stamina.instrumentation.set_on_retry_hooks(None)
     structlog.reset_defaults()
@@ -353,7 +355,7 @@ def test_a_mistake_ends_with_one_message_and_a_documented_code(
         with as_nobody():
             code = main.run(arguments)
     else:
-        code = main.run(arguments, main._set_up_logs)
+        code = main.run(arguments)
     printed = capsys.readouterr()
     check_mistake(code, printed.err, mistake.code, mistake.says)
     assert printed.out == ""
