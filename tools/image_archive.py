@@ -1,6 +1,7 @@
 """Write images of a registry's storage into one archive, an OCI image layout in which shared layers are there once.
 
-`ctr images import`, `docker load` and `skopeo copy oci-archive:…` read it. The same images give the same bytes.
+`reside images push --archive` reads it, and so does `ctr images import`, once it is decompressed. The same images give
+the same bytes.
 """
 
 from __future__ import annotations
