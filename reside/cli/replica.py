@@ -22,11 +22,8 @@ from reside.cli import (
     requests,
 )
 from reside.cli.explanations import with_cure
-from reside.cli.listing import ListOptions
 from reside.cli.missing_grants import missing_grants_shown
 from reside.cli.outages import leaving, outages_shown, say
-
-
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import ReplicaView, Row

@@ -24,9 +24,7 @@ from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, Va
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
 from reside.model.errors import AnswerLost, InvalidInput, NotReady
-from reside.replica.client import call_method
 from reside.replica.profile import load_contracts
-
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -69,12 +67,11 @@ class Session:
             AnswerLost: Alpha may have carried out the call, but its answer did not arrive.
             ResideError: the error that Alpha returned, or Alpha can't be reached.
         """
-        notice = Notice()
-        slow = f"Alpha has not answered {method} for {SLOW_S:.0f} s: it may wait for etcd or Jazz"
-
         from reside.replica.client import call_method  # noqa: PLC0415 - slow to import, and reads do without
 
         library_logs.set_up()
+        notice = Notice()
+        slow = f"Alpha has not answered {method} for {SLOW_S:.0f} s: it may wait for etcd or Jazz"
         try:
             with notice.after(SLOW_S, slow):
                 answer = await call_method(

@@ -139,26 +139,21 @@ def _container(workload: Workload, cluster: ClusterSettings, more: system.Extras
     }
     if more.env_from:
         container["envFrom"] = more.env_from
-    return container if oneshot else container | _serving(workload.version)
-
     if oneshot:
         return container
-    drain = {"lifecycle": {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}}} if workload.replica.info.scalable else {}
-    return container | _health() | drain
+    return container | _serving(workload.version, drains=workload.replica.info.scalable)
 
 
-def _serving(version: ReplicaVersion) -> dict[str, Any]:
+def _serving(version: ReplicaVersion, *, drains: bool) -> dict[str, Any]:
     """Return what a container that may serve has: its port, the delay before its stop, and probes."""
-    served: dict[str, Any] = {
-        "ports": [{"name": "http", "containerPort": constants.LISTEN_PORT, "protocol": "TCP"}],
-        "lifecycle": {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}},
-    }
+    served: dict[str, Any] = {"ports": [{"name": "http", "containerPort": constants.LISTEN_PORT, "protocol": "TCP"}]}
+    if drains:
+        served["lifecycle"] = {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}}
     if version.probes == "none":
         return served
     return served | {
         "startupProbe": _probe(LIVENESS_PATH, period=1, failures=120),
         "livenessProbe": _probe(LIVENESS_PATH, period=10, failures=6),
-        "readinessProbe": _probe(READINESS_PATH, period=2, failures=2),
         "readinessProbe": _probe(READINESS_PATH, period=1, failures=4),
     }
 
