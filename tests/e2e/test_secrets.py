@@ -2,13 +2,15 @@
 
 The test searches the bootstrap's Pulumi state and logs, the Sentinel's volume with its Pulumi state, every transaction
 that Jazz has ever stored, every pod's log, and every object of the namespace except for Secrets. It does not search the
-API server's own etcd, which contains the Secrets themselves.
+API server's own etcd, which contains the Secrets themselves. What a person sets with `reside secret set` is searched
+for, too.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import anyio
@@ -17,6 +19,7 @@ from e2e.administrator import address, credentials
 from support.eventually import eventually_sync
 from support.jazz_history import History, Stored, carriers
 
+from reside.cli.cluster import DEFAULT_ACCOUNT
 from reside.jazz import Credentials, Node
 from reside.model.constants import (
     ALPHA_NAME,
@@ -28,6 +31,7 @@ from reside.model.constants import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from support.platform import Platform
 
@@ -35,6 +39,25 @@ pytestmark = pytest.mark.timeout(1200)
 SYSTEM = (ALPHA_NAME, SENTINEL_NAME)
 EXPECTED = {"alpha/agentSecret", "greeter/agentSecret", f"{ENGINE_SECRET}/passphrase", f"{CLAIM_SECRET}/code"}
 """Secrets that must be among those searched for; otherwise the test proves nothing."""
+NAME = "database-password"
+
+
+@pytest.fixture(scope="module")
+def value(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Load the replica *secret* as docs/secrets.md says, and set a secret; return its value."""
+    platform.build("replicas/secret/secret.v1", "latest")
+    platform.load(platform.build("replicas/secret", "v1"))
+    for permission in (("secret:manage:all",), ("secret:read", "--instance", NAME)):
+        platform.reside("permission", "grant", DEFAULT_ACCOUNT, "secret", *permission)
+    file, value = tmp_path_factory.mktemp("value") / "value", token_hex()
+    file.write_text(value)
+    eventually_sync("a secret", lambda: _is_set(platform, file), within=180)
+    yield value
+    platform.reside("replica", "delete", "secret", "--auto-approve")
+
+
+def _is_set(platform: Platform, file: Path) -> bool:
+    return platform.reside("secret", "set", NAME, "--from-file", str(file), check=False).returncode == 0
 
 
 def _secrets(platform: Platform) -> dict[str, list[str]]:
@@ -66,8 +89,22 @@ def _places(platform: Platform) -> Iterator[tuple[str, bytes]]:
     yield "output of make up", platform.up_output.encode()
 
 
-def test_no_secret_is_in_plain_text(platform: Platform) -> None:
-    secrets = _secrets(platform)
+def test_a_secret_that_a_person_sets_is_read_and_listed_by_permission(platform: Platform, value: str) -> None:
+    read = eventually_sync(
+        "the value", lambda: platform.reside("secret", "get", NAME, check=False), lambda done: done.returncode == 0
+    )
+    assert (read.stdout, read.stderr) == (value, "")
+    (listed,) = json.loads(platform.reside("secret", "list", "--output", "json").stdout)
+    assert (listed["name"], listed["readers"], listed["writers"]) == (NAME, [DEFAULT_ACCOUNT], [DEFAULT_ACCOUNT])
+    platform.reside("permission", "revoke", DEFAULT_ACCOUNT, "secret", "secret:read", "--instance", NAME)
+    refused = eventually_sync(
+        "the refusal", lambda: platform.reside("secret", "get", NAME, check=False), lambda done: done.returncode == 1
+    )
+    assert (refused.stdout, "lacks secret:read for it" in refused.stderr) == ("", True)
+
+
+def test_no_secret_is_in_plain_text(platform: Platform, value: str) -> None:
+    secrets = _secrets(platform) | {f"secret {NAME}": [value]}
     assert secrets.keys() >= EXPECTED
     places = dict(_places(platform))
     assert any(".pulumi" in place for place in places), "no Pulumi state was found to look through"
