@@ -18,6 +18,7 @@ from reside.build.source_state import read_state
 from reside.cli import config, loading, logs, output
 from reside.cli.build import RUNTIME, build_folder
 from reside.cli.developing import Development, Means, develop
+from reside.cli.following import MOST_LINES
 from reside.cli.main import expected_errors, one_line
 from reside.cli.prompt import confirm
 from reside.cli.session import open_session
@@ -141,10 +142,10 @@ async def states(folder: Path, tag: str, changes: Changes) -> AsyncIterator[tupl
 
 
 async def show_logs(session: Session, development: Development) -> None:
-    """Print the logs of the instance once it exists, and what it writes from then on."""
-    name, printer = await development.instance, logs.Printer(output.Output.table)
+    """Print the logs of a new instance from their beginning, and of one that ran before what it writes from now on."""
+    (name, is_new), printer = await development.instance, logs.Printer(output.Output.table)
     try:
-        async for found in logs.followed(session, name, 1, output.warn):
+        async for found in logs.followed(session, name, MOST_LINES if is_new else 1, output.warn):
             printer.show_more(found)
     except NotAllowed as error:
         say(f"no logs are shown: {error}")

@@ -81,7 +81,7 @@ class Development:
 
     Attributes:
         running: sentence about what the cluster runs of this folder; None if nothing.
-        instance: set to the name of the instance once it is known.
+        instance: set once it is known to the name of the instance, and whether it is new.
     """
 
     def __init__(self, session: Session, means: Means, name: str | None) -> None:
@@ -90,7 +90,7 @@ class Development:
         self._name = name
         self._view = ReplicaView(session.node, session.data)
         self.running: str | None = None
-        self.instance: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.instance: asyncio.Future[tuple[str, bool]] = asyncio.get_running_loop().create_future()
 
     async def bring(self, state: SourceState, began: float) -> None:
         """Build a folder, load its image, and follow the version until it runs, completes or fails.
@@ -106,14 +106,15 @@ class Development:
         image = await self._means.build(state)
         times.done("build")
         existing = target(await self._view.rows(), state, self._name)
+        if existing is not None:
+            self._found(existing["name"], is_new=False)
         if existing is not None and existing["image"] == image and existing["status"] in ("running", "completed"):
-            self._found(existing["name"])
             self.running = f"{existing['name']} version {existing['version']} is {existing['status']}"
             self._means.say(f"{self.running}, with the files as they are now")
             return
         done = await self._load(spec_of(image, existing, self._name), times)
         name, version = done.approve_request.name if done.approve_request else "", done.version or 0
-        self._found(name)
+        self._found(name, is_new=True)
         self.running = f"{name} version {version} is rolled out"
         row = await loading.follow_version(self._session, name, version, done.health, self._tell)
         times.done("start")
@@ -122,9 +123,9 @@ class Development:
             raise ResideError(f"version {version} of {name} failed: {row['reason'] or 'no reason was reported'}")
         self._means.say(f"{self.running} after {times}")
 
-    def _found(self, name: str) -> None:
+    def _found(self, name: str, *, is_new: bool) -> None:
         if not self.instance.done():
-            self.instance.set_result(name)
+            self.instance.set_result((name, is_new))
 
     def _tell(self, row: Row) -> None:
         if row["reason"]:

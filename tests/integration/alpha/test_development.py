@@ -144,12 +144,12 @@ async def test_each_change_becomes_a_version_and_mistakes_wait_for_the_next_one(
         edit(folder, "changed")
         await until_said(operator, "hello version 2 is running after ")
         save(folder, "def broken(:\n")
-        await eventually("the mistake", lambda: list(operator.failed), lambda failed: len(failed) == 1)
-        assert "main.py:1 is not Python" in operator.failed[0]
+        await eventually("the mistake", lambda: list(operator.failed), bool)
         save(folder, "repaired = True\n")
         await until_said(operator, "hello version 3 is running after ")
         await cluster.has_status("hello", "stopped", "stopped", "running")
-    assert len(operator.asked) == len(operator.failed) + 2
+    assert len(operator.asked) == 3
+    assert all("main.py:1 is not Python" in line for line in operator.failed)
     assert [line.partition(" after ")[0] for line in operator.said] == [
         f"hello version {number} is running" for number in (1, 2, 3)
     ]
