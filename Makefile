@@ -76,6 +76,7 @@ bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py ta
 	$(RUN)/python benchmarks/jazz.py
 	$(RUN)/python benchmarks/jazz_gate.py
 	$(RUN)/python benchmarks/load.py
+	$(RUN)/python benchmarks/dev.py
 	$(RUN)/python benchmarks/bootstrap.py
 	$(RUN)/python benchmarks/grants.py
 	$(RUN)/python benchmarks/reports.py
