@@ -172,7 +172,7 @@ async def session(servers: Servers, running: Leader) -> AsyncIterator[Session]:
         data = await node.load_map(profile["contracts"][constants.ALPHA_CONTRACT])
         endpoint = f"http://127.0.0.1:{running.port}"
         async with httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
-            yield Session(node, servers.admin, data, alpha, endpoint_at(endpoint), http)
+            yield Session(node, servers.admin, data, alpha, endpoint_at(endpoint), lambda: http)
 
 
 async def claim(admin: Session) -> None:

@@ -12,9 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import httpx2
-
-from reside.access.addresses import jazz_address, replica_address
 from reside.access.target import Target
 from reside.cli import library_logs
 from reside.cli.accounts import credentials_of
@@ -28,6 +25,8 @@ from reside.replica.profile import load_contracts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    import httpx2
 
     from reside.cli.config import Cluster, Config
 
@@ -56,9 +55,14 @@ class Session:
     """Alpha's account."""
     endpoint: Endpoint
     """Of Alpha's Service."""
-    http: httpx2.AsyncClient
+    open_http: Callable[[], httpx2.AsyncClient]
     instances: dict[str, str] = field(default_factory=dict)
     """See `call_method`."""
+
+    @property
+    def http(self) -> httpx2.AsyncClient:
+        """The HTTP client of the session, made at its first use: its certificate authorities take long to load."""
+        return self.open_http()
 
     async def call(self, method: str, body: dict[str, Any]) -> Any:
         """Call a method of Alpha; wait while Alpha restarts, and show that.
@@ -113,6 +117,8 @@ async def jazz_of(cluster: Cluster) -> AsyncIterator[str]:
     if cluster.access == "endpoint" and cluster.endpoint is not None:
         yield f"wss://{cluster.endpoint.removeprefix('https://')}"
         return
+    from reside.access.addresses import jazz_address  # noqa: PLC0415 - slow to import, and not needed with a domain
+
     async with jazz_address(target_of(cluster)) as address:
         yield address
 
@@ -123,6 +129,8 @@ async def replica_of(cluster: Cluster, name: str) -> AsyncIterator[str]:
     if cluster.access == "endpoint" and cluster.endpoint is not None:
         yield cluster.endpoint
         return
+    from reside.access.addresses import replica_address  # noqa: PLC0415 - as above
+
     async with replica_address(target_of(cluster), name) as address:
         yield address
 
@@ -142,11 +150,25 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
         jazz_of(cluster) as jazz,
         AsyncExitStack() as opened,
         _node(jazz, account.name, credentials) as node,
-        httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http,
     ):
         alpha = AccountId(cluster.alpha_replica_id)
         endpoint = opened_once(lambda: opened.enter_async_context(replica_of(cluster, ALPHA_NAME)))
-        yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http)
+        yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http_client_of(opened))
+
+
+def http_client_of(stack: AsyncExitStack) -> Callable[[], httpx2.AsyncClient]:
+    """Return a function that makes an HTTP client at its first call; the stack closes it."""
+    made: list[httpx2.AsyncClient] = []
+
+    def client() -> httpx2.AsyncClient:
+        if not made:
+            import httpx2  # noqa: PLC0415 - slow to import, and reads do without
+
+            made.append(httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False))
+            stack.push_async_callback(made[0].aclose)
+        return made[0]
+
+    return client
 
 
 def endpoint_at(address: str) -> Endpoint:

@@ -112,7 +112,7 @@ async def test_the_command_lists_what_is_kept_and_names_what_is_not(cluster: Alp
     root = await admin.node.load_map(cluster.alpha.data.root.id)
     alpha = AccountId(cluster.credentials.account_id)
     async with httpx2.AsyncClient(trust_env=False) as http:
-        session = Session(admin.node, admin.credentials, root, alpha, endpoint_at(cluster.endpoint), http)
+        session = Session(admin.node, admin.credentials, root, alpha, endpoint_at(cluster.endpoint), lambda: http)
         assert [request.id for request in await requests.read_all(session, every=True)] == [last]
         assert await requests.read_all(session, every=False) == []
         assert (await requests.find(session, last))["status"] == "invalid"

@@ -48,7 +48,9 @@ def test_the_embedded_kubernetes_needs_no_jazz() -> None:
 LISTS = ("account list", "cluster list", "replica list")
 SLOW = (
     "cryptography",
+    "httpx2",
     "keyring",
+    "lightkube",
     "pulumi",
     "pydantic_settings",
     "reside.build",
