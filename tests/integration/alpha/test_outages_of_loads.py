@@ -117,7 +117,9 @@ async def test_ctrl_c_at_the_prompt_rejects_the_request(cluster: AlphaCluster, o
     assert (await request(cluster, number)).status == "rejected"
 
 
-async def test_ctrl_c_during_the_validation_names_the_open_request(cluster: AlphaCluster, operator: Operator) -> None:
+async def test_ctrl_c_during_validation_or_approval_names_the_open_request(
+    cluster: AlphaCluster, operator: Operator
+) -> None:
     cluster.orders.previewing = False
     async with operator.running("replica", "load", IMAGE, "--name", "left") as load:
         number = number_in(await load.until("validating, the Sentinel previews the change"))
@@ -127,7 +129,12 @@ async def test_ctrl_c_during_the_validation_names_the_open_request(cluster: Alph
     cluster.orders.previewing = True
     cluster.sentinel.process_again()
     await eventually("its preview", lambda: request(cluster, number), lambda found: found.status == "requires-approval")
-    await operator.reside("request", "reject", str(number), "--reason", "left")
+    async with operator.running("request", "approve", str(number)) as approve:
+        await approve.until("Approve?")
+        approve.interrupt()
+        said = await approve.end(130)
+    assert f"load request {number} stays open: `reside request approve {number}`" in said, said
+    assert (await request(cluster, number)).status == "requires-approval"
 
 
 async def test_ctrl_c_during_the_rollout_says_that_it_goes_on(cluster: AlphaCluster, operator: Operator) -> None:
@@ -166,24 +173,13 @@ async def test_an_account_that_may_not_approve_leaves_the_request_to_others(
     number = number_in(said)
     assert "load-request:approve" in said, said
     assert f"load request {number} stays open: `reside request approve {number}`" in said, said
-    await operator.reside("request", "reject", str(number), "--reason", "no")
 
 
-async def test_ctrl_c_while_another_person_decides_leaves_the_request_open(
-    cluster: AlphaCluster, operator: Operator
+async def test_ctrl_c_during_a_deletion_says_that_it_goes_on(
+    cluster: AlphaCluster, admin: Client, operator: Operator
 ) -> None:
-    created = await operator.reside("request", "create", IMAGE, "--name", "open")
-    number = number_in(created)
-    async with operator.running("request", "approve", str(number)) as approve:
-        await approve.until("Approve?")
-        approve.interrupt()
-        said = await approve.end(130)
-    assert f"load request {number} stays open: `reside request approve {number}`" in said, said
-    assert (await request(cluster, number)).status == "requires-approval"
-
-
-async def test_ctrl_c_during_a_deletion_says_that_it_goes_on(cluster: AlphaCluster, operator: Operator) -> None:
-    await operator.reside("replica", "load", IMAGE, "--name", "doomed", "--auto-approve")
+    await admin.load("examples/worker:v1", name="doomed")
+    await cluster.has_status("doomed", "running")
     cluster.orders.reporting = False
     async with operator.running("replica", "delete", "doomed", "--auto-approve") as delete:
         await delete.until("objects are deleted")

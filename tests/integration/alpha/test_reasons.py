@@ -41,8 +41,12 @@ async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
 
 
 @pytest.fixture(scope="module")
-async def operator(cluster: AlphaCluster, tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    admin: Client = await cluster.admin()
+async def admin(cluster: AlphaCluster) -> Client:
+    return await cluster.admin()
+
+
+@pytest.fixture(scope="module")
+def operator(cluster: AlphaCluster, admin: Client, tmp_path_factory: pytest.TempPathFactory) -> Operator:
     folder = tmp_path_factory.mktemp("operator")
     made = Operator(folder, admin.credentials, cluster.servers.jazz.url, cluster.endpoint, cluster.alpha.account)
     made.configure()
@@ -100,10 +104,10 @@ async def test_a_load_that_waits_for_approval_and_expires(cluster: AlphaCluster,
     expired.check_describe(await operator.reside("replica", "describe", "undecided"))
 
 
-async def test_a_permission_that_nobody_has_granted(cluster: AlphaCluster, operator: Operator) -> None:
+async def test_a_permission_that_nobody_has_granted(cluster: AlphaCluster, admin: Client, operator: Operator) -> None:
     """The replica that grants it does not run, so nobody carries the grant out."""
     row = REASONS["missing grant"]
-    await operator.reside("replica", "load", f"{HOST}/examples/greeter:v1", "--auto-approve")
+    await admin.load("examples/greeter:v1")
     cluster.orders.hold.add("Deployment/caller-1")
     async with operator.running("replica", "load", f"{HOST}/examples/caller:v1", "--auto-approve") as load:
         await load.until("is not granted")
