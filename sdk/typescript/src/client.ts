@@ -1,0 +1,106 @@
+// Calls of other replicas (docs/wire.md, section 5).
+import { setTimeout as pause } from "node:timers/promises";
+import type { CryptoProvider } from "cojson";
+import { AnswerLost, fromWire, ResideError, textOf } from "./errors.ts";
+import { INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
+import { signRequest } from "./tokens.ts";
+
+const TIMEOUT_MS = 60_000;
+const INSTANCES = 32;
+const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
+
+/** What calls need: the account that signs, and the processes that the last calls have reached, by endpoint. */
+export interface Caller {
+  crypto: CryptoProvider;
+  accountId: string;
+  agentSecret: string;
+  instances: Map<string, string>;
+}
+
+/** What a response means: a value, or that the call may be sent again because it was not handled. */
+export type Answer = { value: unknown } | { again: true; instance?: string; message: string };
+
+/** Read a response; the error of the receiver is thrown. */
+export function readResponse(status: number, text: string): Answer {
+  const data = parse(text);
+  if (status >= 200 && status < 300) {
+    if (data === undefined) throw new ResideError("error", "the receiver answered without JSON: is it a replica?");
+    return { value: data };
+  }
+  const error = isObject(data) && isObject(data.error) ? data.error : undefined;
+  if (error && status === 503 && error.code === "not-serving") return { again: true, message: String(error.message) };
+  if (error && status === 421 && error.code === "other-instance") {
+    const { instance } = data as { instance?: unknown };
+    if (typeof instance !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(instance)) {
+      throw new ResideError("error", "the receiver does not name its process: is it a replica?");
+    }
+    return { again: true, instance, message: String(error.message) };
+  }
+  if (error) throw fromWire(error.code, error.message);
+  if ([502, 503, 504].includes(status)) throw new ResideError("not-ready", `the receiver is not ready: HTTP ${status}`);
+  throw new ResideError("error", `HTTP ${status} without a ReSide error: is it a replica?`);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Call a method, and send it again while the receiver has not handled it. */
+export async function callMethod(
+  caller: Caller,
+  target: { endpoint: string; receiver: string; path: string },
+  body: unknown,
+  { withinMs = 30_000 } = {},
+): Promise<unknown> {
+  const content = JSON.stringify(body);
+  const deadline = Date.now() + withinMs;
+  for (let attempt = 0; ; attempt += 1) {
+    const answer = await attemptCall(caller, target, content);
+    if ("value" in answer) return answer.value;
+    const wait = Math.min(2_000, 100 * 2 ** attempt) * (0.5 + Math.random() / 2);
+    if (Date.now() + wait > deadline) throw new ResideError("not-ready", answer.message);
+    await pause(wait);
+  }
+}
+
+async function attemptCall(
+  caller: Caller,
+  { endpoint, receiver, path }: { endpoint: string; receiver: string; path: string },
+  content: string,
+): Promise<Answer> {
+  for (let tried = 0; tried < INSTANCES; tried += 1) {
+    const instance = caller.instances.get(endpoint) ?? "";
+    const request = { method: "POST", path: signedPath(path, instance), body: content };
+    const authorization = signRequest(caller.crypto, caller, receiver, request);
+    const headers = { authorization, "content-type": "application/json", [INSTANCE_HEADER]: instance };
+    let response: { status: number; text: string };
+    try {
+      response = await send(endpoint.replace(/\/$/, "") + path, content, headers);
+    } catch (error) {
+      if (isNotSent(error)) return { again: true, message: `${endpoint} can't be reached: ${reasonOf(error)}` };
+      throw new AnswerLost(`${endpoint} did not respond: ${reasonOf(error)}; the call may have been carried out`);
+    }
+    const answer = readResponse(response.status, response.text);
+    if ("value" in answer || answer.instance === undefined) return answer;
+    caller.instances.set(endpoint, answer.instance);
+  }
+  return { again: true, message: `${endpoint} is served by another process at each attempt: use fewer pods` };
+}
+
+async function send(url: string, body: string, headers: Record<string, string>): Promise<{ status: number; text: string }> {
+  const response = await fetch(url, { method: "POST", body, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  return { status: response.status, text: await response.text() };
+}
+
+function isNotSent(error: unknown): boolean {
+  const cause = error instanceof Error ? (error.cause as { code?: string } | undefined) : undefined;
+  return cause?.code !== undefined && NOT_SENT.has(cause.code);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error && error.cause ? textOf(error.cause) : textOf(error);
+}

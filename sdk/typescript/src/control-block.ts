@@ -1,0 +1,121 @@
+// The control block of a replica (docs/wire.md, section 3).
+import type { LocalNode, RawCoMap } from "cojson";
+import { ResideError } from "./errors.ts";
+import { inForce, isObject, keyOf, parseEntry, type Entry, type Grant, type PermissionRef } from "./permissions.ts";
+import { findMap, loadMap, now, ownerOf } from "./values.ts";
+
+/** Return for each requirement, by key, the accounts of the replicas that serve it. */
+export function parseRequirements(found: unknown): Map<string, string[]> {
+  const named = Object.entries(isObject(found) ? found : {}).filter(([, accounts]) => Array.isArray(accounts));
+  const texts = (accounts: unknown) => (accounts as unknown[]).filter((account) => typeof account === "string");
+  return new Map(named.map(([key, accounts]) => [key, texts(accounts)]));
+}
+
+/** One control block, loaded. Reads return the current state. */
+export class ControlBlock {
+  readonly root: RawCoMap;
+  readonly #node: LocalNode;
+  readonly #permissions: RawCoMap;
+  readonly #entries = new Map<string, RawCoMap>();
+  readonly #foreign = new Map<string, string>();
+  readonly #listeners = new Set<() => void>();
+
+  private constructor(node: LocalNode, root: RawCoMap, permissions: RawCoMap) {
+    this.#node = node;
+    this.root = root;
+    this.#permissions = permissions;
+  }
+
+  static async load(node: LocalNode, id: string): Promise<ControlBlock> {
+    const root = await loadMap(node, id);
+    for (const edit of now(root).editsAt("permissions")) {
+      const found = typeof edit.value === "string" ? await findMap(node, edit.value, true) : undefined;
+      if (!found || ownerOf(found) !== ownerOf(root)) continue;
+      const block = new ControlBlock(node, root, found);
+      root.subscribe(() => block.#notify());
+      found.subscribe(() => block.#notify());
+      await block.refresh();
+      return block;
+    }
+    throw new ResideError("not-ready", `control block ${id} has no readable content: is this account one of its readers?`);
+  }
+
+  get number(): number {
+    const found = now(this.root).get("id");
+    if (typeof found !== "number") throw new ResideError("not-ready", `control block ${this.root.id} has no id yet`);
+    return found;
+  }
+
+  get requirements(): Map<string, string[]> {
+    return parseRequirements(now(this.root).get("requirements"));
+  }
+
+  /** The address for clients outside of the cluster; null: there is none, undefined: the block does not say. */
+  get externalEndpoint(): string | null | undefined {
+    return now(this.root).get("externalEndpoint") as string | null | undefined;
+  }
+
+  /** The user with which the replica takes locks; undefined if Alpha has not written it yet. */
+  async lockUser(): Promise<{ name: string; password: string } | undefined> {
+    const id = now(this.root).get("lockAccess");
+    const access = typeof id === "string" ? await findMap(this.#node, id) : undefined;
+    const [name, password] = [access && now(access).get("user"), access && now(access).get("password")];
+    return typeof name === "string" && typeof password === "string" ? { name, password } : undefined;
+  }
+
+  entries(): Entry[] {
+    return [...this.#entries.keys()].map((key) => this.#parse(key)).filter((entry) => entry !== undefined);
+  }
+
+  find(ref: PermissionRef): Entry | undefined {
+    const entry = this.#parse(keyOf(ref));
+    const isSame = entry?.ref.permission === ref.permission && entry.ref.instanceId === ref.instanceId;
+    return isSame ? entry : undefined;
+  }
+
+  isGranted(ref: PermissionRef): boolean {
+    return inForce(this.find(ref));
+  }
+
+  setCurrent(ref: PermissionRef, grant: Grant): void {
+    now(this.#entries.get(keyOf(ref))!).set("current", grant);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Load the entries that were added or replaced; return whether all could be loaded. */
+  async refresh(): Promise<boolean> {
+    const permissions = now(this.#permissions);
+    const loaded = permissions.keys().map(async (key) => {
+      const id = permissions.get(key);
+      if (typeof id !== "string" || this.#isKnown(key, id)) return true;
+      const entry = await findMap(this.#node, id, true);
+      if (!entry) return false;
+      if (ownerOf(entry) !== ownerOf(this.root)) {
+        this.#foreign.set(key, id);
+        return true;
+      }
+      this.#entries.set(key, entry);
+      entry.subscribe(() => this.#notify());
+      return true;
+    });
+    return (await Promise.all(loaded)).every(Boolean);
+  }
+
+  #isKnown(key: string, id: string): boolean {
+    return this.#entries.get(key)?.id === id || this.#foreign.get(key) === id;
+  }
+
+  #parse(key: string): Entry | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry || now(this.#permissions).get(key) !== entry.id) return undefined;
+    return parseEntry(key, now(entry).toJSON());
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,191 @@
+// The HTTP server of a replica: calls, probes, metrics (docs/wire.md, sections 5 and 8).
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { ResideError, STATUSES } from "./errors.ts";
+import { log } from "./logs.ts";
+import { metrics, metricsText } from "./metrics.ts";
+import { accountPath, INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
+import { TokenRefused, type TokenVerifier } from "./tokens.ts";
+
+const MAX_BODY = 1 << 20;
+const QUIET_MS = 500;
+const LONGEST_DRAIN_MS = 5_000;
+const GRACE_MS = 20_000;
+
+/** Handles an authenticated call; `body` is the JSON object of the call. */
+export type Handler = (account: string, body: Record<string, unknown>) => Promise<unknown>;
+
+/** What answers calls once the start is complete. */
+export interface Serving {
+  account: string;
+  verifier: Pick<TokenVerifier, "verify">;
+  find(contract: string, method: string): Handler | undefined;
+}
+
+/** Serves from the start of the process; calls are refused as not serving until `open`. */
+export class ReplicaServer {
+  readonly instance = randomBytes(12).toString("base64url");
+  readonly checks = new Map<string, () => boolean>();
+  readonly #replica: string;
+  readonly #server: Server;
+  #serving: Serving | undefined;
+  #started = false;
+  #draining = false;
+  #lastCall = -Infinity;
+
+  constructor(replica: string) {
+    this.#replica = replica;
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+  }
+
+  /** Listen, and return the port. */
+  async listen(host: string, port: number): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject).listen(port, host, 128, resolve);
+    });
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Become ready, and answer calls if the replica has methods. */
+  open(serving: Serving | undefined): void {
+    this.#serving = serving;
+    this.#started = true;
+  }
+
+  /** Become unready, answer until no call has arrived for a moment, then let the calls in progress end. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    const deadline = performance.now() + LONGEST_DRAIN_MS;
+    for (;;) {
+      const rest = Math.min(this.#lastCall + QUIET_MS, deadline) - performance.now();
+      if (rest <= 0) break;
+      await new Promise((resolve) => setTimeout(resolve, rest));
+    }
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeIdleConnections();
+    const timer = setTimeout(() => this.#server.closeAllConnections(), GRACE_MS);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  #missing(): string[] {
+    const own = [...this.checks].filter(([, holds]) => !holds()).map(([name]) => name);
+    return [...(this.#started ? [] : ["starting"]), ...(this.#draining ? ["stopping"] : []), ...own];
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? "").split("?")[0] ?? "";
+    if (this.#draining) response.setHeader("connection", "close");
+    if (path === "/healthz") return end(response, 200, "ok\n", "text/plain");
+    if (path === "/metrics") return end(response, 200, metricsText(), "text/plain; version=0.0.4; charset=utf-8");
+    if (path === "/readyz") {
+      const missing = this.#missing();
+      return reply(response, missing.length === 0 ? 200 : 503, { ready: missing.length === 0, missing });
+    }
+    if (path === accountPath(this.#replica) && request.method === "GET" && this.#serving) {
+      response.setHeader("cache-control", "no-store");
+      return reply(response, 200, { account: this.#serving.account });
+    }
+    const parts = /^\/replicas\/([^/]+)\/rpc\/(.+)\/([^/]+)$/.exec(decode(path));
+    if (!parts) return reply(response, 404, bodyOf(new ResideError("not-found", "there is no such path")));
+    if (request.method !== "POST") return end(response, 405, "", "text/plain");
+    this.#lastCall = performance.now();
+    await this.#call(request, response, parts.slice(1) as [string, string, string], path);
+  }
+
+  async #call(
+    request: IncomingMessage,
+    response: ServerResponse,
+    [replica, contract, method]: [string, string, string],
+    path: string,
+  ): Promise<void> {
+    const began = performance.now();
+    const handler = this.#serving?.find(contract, method);
+    const [status, body] = await this.#handle(request, replica, handler, path, method);
+    const names = handler ? { contract, method } : { contract: "unknown", method: "unknown" };
+    const labels = { replica: this.#replica, ...names };
+    metrics.seconds.observe(labels, (performance.now() - began) / 1000);
+    metrics.calls.add({ ...labels, status: String(status) });
+    reply(response, status, body);
+  }
+
+  async #handle(
+    request: IncomingMessage,
+    replica: string,
+    handler: Handler | undefined,
+    path: string,
+    method: string,
+  ): Promise<[number, unknown]> {
+    try {
+      const serving = this.#serving;
+      if (!serving) throw new ResideError("not-serving", `${this.#replica} is starting: try again`);
+      if (request.headers[INSTANCE_HEADER] !== this.instance) {
+        const message = `this is another process of ${this.#replica}: make a token for it`;
+        return [421, { error: { code: "other-instance", message }, instance: this.instance }];
+      }
+      const content = await read(request);
+      const account = authenticate(serving, request, signedPath(path, this.instance), content);
+      if (replica !== this.#replica) {
+        throw new ResideError("not-found", `this is replica ${this.#replica}, not ${replica}`);
+      }
+      if (!handler) throw new ResideError("not-found", `${this.#replica} has no method ${method} of this contract`);
+      return [200, (await handler(account, parse(content))) ?? null];
+    } catch (error) {
+      if (error instanceof ResideError) return [STATUSES[error.code], bodyOf(error)];
+      log("error", "call failed", { method, error: error instanceof Error ? (error.stack ?? error.message) : "" });
+      return [500, bodyOf(new ResideError("error", `${this.#replica} failed to handle ${method}: see its log`))];
+    }
+  }
+}
+
+function authenticate(serving: Serving, request: IncomingMessage, path: string, body: Buffer): string {
+  try {
+    return serving.verifier.verify(request.headers.authorization, { method: request.method ?? "", path, body });
+  } catch (error) {
+    if (error instanceof TokenRefused) throw new ResideError("unauthenticated", error.message);
+    throw error;
+  }
+}
+
+async function read(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) throw new ResideError("invalid-input", `the body is longer than ${MAX_BODY} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parse(content: Buffer): Record<string, unknown> {
+  let body: unknown;
+  try {
+    body = JSON.parse(content.length === 0 ? "{}" : content.toString());
+  } catch {
+    throw new ResideError("invalid-input", "the body is not JSON: send a JSON object");
+  }
+  if (!isObject(body)) throw new ResideError("invalid-input", "the body is not a JSON object: send one, e.g. {}");
+  return body;
+}
+
+function decode(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+function bodyOf(error: ResideError): unknown {
+  return { error: { code: error.code, message: error.message } };
+}
+
+function reply(response: ServerResponse, status: number, body: unknown): void {
+  end(response, status, JSON.stringify(body), "application/json");
+}
+
+function end(response: ServerResponse, status: number, text: string, type: string): void {
+  response.writeHead(status, { "content-type": type }).end(text);
+}

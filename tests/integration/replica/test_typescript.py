@@ -1,0 +1,152 @@
+"""The package for TypeScript: its own checks, and the same replicas in both languages, each calling the other."""
+
+from __future__ import annotations
+
+import json
+import sys
+from asyncio import subprocess
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+from support.eventually import eventually
+from support.registry import free_port
+from support.replicas import GREETING, AlphaDouble, environment
+from support.typescript import TypeScript
+
+from reside.jazz import Node
+from reside.locks import LockService
+from reside.model.permissions import Grant, PermissionRef
+from reside.replica.profile import load_profile
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from support.replicas import Identity
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+GREETINGS = {"python": "Hello, caller", "typescript": "Hi, caller"}
+
+
+@pytest.fixture(scope="module")
+def typescript(tmp_path_factory: pytest.TempPathFactory) -> TypeScript:
+    """Pack the package, and install it for the examples."""
+    made = TypeScript(tmp_path_factory.mktemp("typescript"))
+    made.install()
+    return made
+
+
+def test_the_package_has_no_errors_of_types_and_style_and_reads_the_vectors(typescript: TypeScript) -> None:
+    typescript.check()
+
+
+@pytest.mark.parametrize(
+    ("callee", "caller"), [("typescript", "python"), ("python", "typescript"), ("typescript",) * 2]
+)
+async def test_a_call_is_refused_granted_and_revoked_and_survives_a_restart(
+    alpha_double: AlphaDouble, typescript: TypeScript, callee: str, caller: str
+) -> None:
+    """Python with Python is `test_examples.py`."""
+    greeter, calling = await alpha_double.identity("greeter"), await alpha_double.identity("caller")
+    calling.rcb.set_requirements({"greeting": [greeter.credentials.account_id]})
+    await alpha_double.node.flush()
+    ref = PermissionRef(calling.credentials.account_id, GREETING, "greet")
+    reader = Node(alpha_double.servers.jazz.url, await alpha_double.account("reader"))
+    port = free_port()
+    async with reader, running(typescript, caller, "caller", calling, free_port()) as metrics:
+        await reader.login()
+        async with running(typescript, callee, "greeter", greeter, port):
+            refused = await last_result(reader, calling, "refused")
+            assert "needs the permission greet" in refused["message"]
+            await alpha_double.expect(greeter, ref, Grant(granted=True))
+            assert (await last_result(reader, calling, "ok"))["message"] == GREETINGS[callee]
+            await alpha_double.expect(greeter, ref, Grant(granted=False))
+            await last_result(reader, calling, "refused")
+            await alpha_double.until_current(greeter, ref, Grant(granted=False))
+        async with running(typescript, callee, "greeter", greeter, port):
+            await alpha_double.expect(greeter, ref, Grant(granted=True, params={"loud": True}))
+            assert (await last_result(reader, calling, "ok"))["message"] == GREETINGS[callee]
+        assert 'caller_calls_total{outcome="ok"}' in (await metrics.get("/metrics")).text
+
+
+async def test_a_grant_waits_for_the_lock_that_another_language_holds_and_is_carried_out_once(
+    alpha_double: AlphaDouble, typescript: TypeScript
+) -> None:
+    greeter = await alpha_double.identity("greeter")
+    granted = Grant(granted=True)
+    account, block = greeter.credentials.account_id, greeter.rcb.id
+    ref = PermissionRef((await alpha_double.account("grantee")).account_id, GREETING, "greet")
+    etcd = alpha_double.servers.etcd.url
+    async with (
+        running(typescript, "typescript", "greeter", greeter, free_port()),
+        running(typescript, "typescript", "greeter", greeter, free_port()),
+        LockService([etcd], space=account) as locks,
+    ):
+        async with locks.lock(f"transaction/grant/{block}/{ref.account}"):
+            await alpha_double.expect(greeter, ref, granted)
+            await eventually("both pods to wait", lambda: watchers(etcd), lambda count: count >= 2, within=90)
+            entry = greeter.rcb.find(ref)
+            assert entry is not None
+            assert entry.current is None
+        await alpha_double.until_current(greeter, ref, granted)
+    permissions = await alpha_double.node.load_map(str(greeter.rcb.root["permissions"]))
+    assert [
+        edit.value for edit in (await alpha_double.node.load_map(str(permissions[ref.key]))).history("current")
+    ] == [granted.document()]
+
+
+async def watchers(etcd: str) -> int:
+    """Return how many watches etcd serves."""
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        lines = (await http.get(f"{etcd}/metrics")).text.splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("etcd_debugging_mvcc_watcher_total "))
+
+
+async def last_result(reader: Node, caller: Identity, outcome: str) -> dict[str, Any]:
+    """Return what the caller reports, once it reports this outcome."""
+
+    async def look() -> dict[str, Any] | None:
+        profile = await load_profile(reader, caller.credentials.account_id)
+        shown = await reader.find_unique_map(profile.group.id, "last-call")
+        result = shown.get("result") if shown is not None else None
+        return result if isinstance(result, dict) and result.get("outcome") == outcome else None
+
+    found = await eventually(f"the outcome {outcome}", look, within=90)
+    assert found is not None
+    return found
+
+
+@asynccontextmanager
+async def running(
+    typescript: TypeScript, language: str, name: str, identity: Identity, port: int
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """Run an example in a language as a process; stop it as Kubernetes does, with exit code 0."""
+    if language == "typescript":
+        command, folder = typescript.program(name), EXAMPLES
+    else:
+        command, folder = [sys.executable, "-m", "main"], EXAMPLES / "replicas" / name
+    variables = {**environment(identity, port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
+    process = await subprocess.create_subprocess_exec(*command, cwd=folder, env=variables, stdout=subprocess.PIPE)
+    try:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+
+            async def ready() -> str:
+                assert process.returncode is None
+                try:
+                    return str((await http.get("/readyz")).status_code)
+                except httpx2.TransportError as error:
+                    return str(error)
+
+            await eventually("readiness", ready, lambda seen: seen == "200", within=90)
+            yield http
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        out, _ = await process.communicate()
+    log = [json.loads(line) for line in out.splitlines()]
+    assert process.returncode == 0, log
+    assert identity.credentials.agent_secret not in out.decode()

@@ -1,0 +1,82 @@
+"""The package `@reside/replica` of `sdk/typescript`, packed and installed, and programs that use it.
+
+The packages that it needs are installed once into a cache, from its lock file (`support.jazz_server`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+from support.jazz_server import install_packages, node_binary
+
+ROOT = Path(__file__).parents[2]
+SDK = ROOT / "sdk" / "typescript"
+PROGRAMS = ROOT / "examples" / "typescript"
+_VECTORS = ROOT / "tests" / "vectors" / "wire"
+_WITHIN_S = 300
+
+
+class TypeScript:
+    """A copy of the package, and of the example programs with the packed package in their `node_modules`.
+
+    Args:
+        folder: an empty folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._modules = install_packages(SDK) / "node_modules"
+        self._package = folder / "package"
+        self._programs = folder / "programs"
+        shutil.copytree(SDK, self._package, ignore=shutil.ignore_patterns("node_modules", "dist"))
+        shutil.copytree(PROGRAMS, self._programs)
+        (self._package / "node_modules").symlink_to(self._modules)
+
+    def install(self) -> None:
+        """Compile and pack the package, and install it for the programs."""
+        self.run("tsc", "-p", "tsconfig.build.json", "--noCheck")  # `check` checks the types
+        self._run([shutil.which("npm") or "npm", "pack", "--ignore-scripts", "--offline"])
+        (packed,) = self._package.glob("*.tgz")
+        modules = self._programs / "node_modules"
+        (modules / "@reside").mkdir(parents=True)
+        with tarfile.open(packed) as archive:
+            archive.extractall(modules / "@reside", filter="data")
+        (modules / "@reside" / "package").rename(modules / "@reside" / "replica")
+        for name in json.loads((SDK / "package.json").read_text())["dependencies"]:
+            (modules / name).symlink_to(self._modules / name)
+        (modules / "@types").symlink_to(self._modules / "@types")
+
+    def check(self) -> None:
+        """Check the types and the style of the package, and the types of the programs; run the package's tests."""
+        every = {"extends": "./tsconfig.json", "include": ["src", "test", "../programs/*/*.ts"]}
+        (self._package / "tsconfig.every.json").write_text(json.dumps(every))
+        self.run("tsc", "--noEmit", "-p", "tsconfig.every.json")
+        self.run("eslint", ".")
+        tests = sorted(str(path) for path in (self._package / "test").glob("*.test.ts"))
+        assert "# fail 0" in self.run("node", "--no-warnings", "--test", "--test-reporter=tap", *tests)
+
+    def program(self, name: str) -> list[str]:
+        """Return the command that runs a program."""
+        return [str(node_binary()), "--no-warnings", str(self._programs / name / "main.ts")]
+
+    def run(self, name: str, *arguments: str) -> str:
+        """Run a program of the packages, such as `tsc`, or `node`, in the package's folder; return its output."""
+        program = [] if name == "node" else [str((self._modules / ".bin" / name).resolve())]
+        return self._run([str(node_binary()), *program, *arguments])
+
+    def _run(self, command: list[str]) -> str:
+        done = subprocess.run(
+            command,
+            cwd=self._package,
+            env={**os.environ, "RESIDE_WIRE_VECTORS": str(_VECTORS)},
+            capture_output=True,
+            text=True,
+            timeout=_WITHIN_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{' '.join(command)} failed: {done.stdout[-8000:]}{done.stderr[-2000:]}"
+        return done.stdout
