@@ -11,9 +11,6 @@ import time
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
-import httpx2
-import stamina
-
 from reside.cli import output
 from reside.cli.explanations import with_cure
 from reside.jazz import JazzTimeout, JazzUnavailable
@@ -97,6 +94,8 @@ async def repeated(call: Callable[[], Awaitable[Result]]) -> Result:
         NotReady: the outage is longer than `WITHIN_S`.
         JazzError: see `NotReady`.
     """
+    import stamina  # noqa: PLC0415 - slow to import, and reads do without
+
     notice = Notice(quiet_s=0)
     tries = stamina.retry_context(on=OUTAGES, attempts=None, timeout=WITHIN_S, wait_max=_LONGEST_PAUSE_S)
     async for attempt in tries:
@@ -132,9 +131,12 @@ async def _absent(session: Session) -> str | None:
     """Return which part of the platform does not respond; None if all do."""
     if not session.node.connected:
         return "Jazz can't be reached"
+    import httpx2  # noqa: PLC0415 - as above
+
     try:
-        answer = await session.http.get(f"{session.endpoint}{account_path(ALPHA_NAME)}", timeout=_LOOK_S)
-    except httpx2.TransportError:
+        address = await session.endpoint()
+        answer = await session.http.get(f"{address}{account_path(ALPHA_NAME)}", timeout=_LOOK_S)
+    except (NotReady, httpx2.TransportError):
         return "Alpha can't be reached"
     return "Alpha is starting" if answer.is_server_error else None
 
