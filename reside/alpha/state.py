@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reside.registry import RegistryClient
 
@@ -36,13 +36,18 @@ class Alpha:
     registry_down_since: dict[int, float] = field(default_factory=dict)
     """Request id → time on the event loop's clock at which its registry became unavailable; empty in a new leader."""
 
+    stored: tuple[dict[str, Any], ClusterSettings] | None = None
+    """The settings that were parsed last, and what they were parsed from."""
     snapshot: Snapshot | None = None
     """What images say about themselves, in the seed on a machine that may not reach their registry."""
 
     @property
     def cluster(self) -> ClusterSettings:
         """The settings of the cluster, as they are stored now."""
-        return self.initial.stored(self.data.cluster_settings)
+        document = self.data.cluster_settings.as_dict()
+        if self.stored is None or self.stored[0] != document:
+            self.stored = document, self.initial.stored(document)
+        return self.stored[1]
 
     @property
     def registry(self) -> RegistryClient:

@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -73,12 +74,12 @@ class Gateway:
         self._client = httpx2.AsyncClient(
             timeout=REQUEST_TIMEOUT_S, transport=transport, verify=trusted_authorities(), trust_env=False
         )
-        self._connections = Connections() if transport is None else None
+        self._transport = transport
+        self._connections = Connections()
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._connections is not None:
-            await self._connections.aclose()
+        await self._connections.aclose()
         await self._client.aclose()
 
     async def post(
@@ -176,11 +177,9 @@ class Gateway:
         raise failure
 
     async def _send_to(self, host: str, path: str, text: bytes, within_s: float, token: str | None) -> Answer:
-        if self._connections is not None:
+        if self._transport is None:
             return await self._connections.post(host, path, text, token=token, timeout=within_s)
-        headers = {"content-type": "application/json", **_headers(token)}
-        response = await self._client.post(f"{host}{path}", content=text, timeout=within_s, headers=headers)
-        return Answer(response.status_code, response.text)
+        return await _ask(self._transport, _url(f"{host}{path}"), text, within_s, token)
 
     def _pass_over(self, host: str) -> None:
         """Start the next request with another member."""
@@ -189,6 +188,22 @@ class Gateway:
     def _unavailable(self, host: str, error: Exception) -> EtcdUnavailable:
         self._pass_over(host)
         return EtcdUnavailable(f"etcd at {host} does not respond: {type(error).__name__} {error}".rstrip())
+
+
+async def _ask(
+    transport: httpx2.AsyncBaseTransport, url: httpx2.URL, text: bytes, within_s: float, token: str | None
+) -> Answer:
+    """Send a request without what a client adds, such as cookies and redirects, which takes longer than a lock."""
+    headers = {"content-type": "application/json", **_headers(token)}
+    extensions = {"timeout": httpx2.Timeout(within_s).as_dict()}
+    request = httpx2.Request("POST", url, content=text, headers=headers, extensions=extensions)
+    response = await transport.handle_async_request(request)
+    return Answer(response.status_code, (await response.aread()).decode(errors="replace"))
+
+
+@lru_cache(maxsize=64)
+def _url(text: str) -> httpx2.URL:
+    return httpx2.URL(text)
 
 
 def _headers(token: str | None) -> dict[str, str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
+import orjson
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -69,7 +70,7 @@ class MemoryEtcd(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Handle one request of the gateway; requests are handled one after the other."""
         await asyncio.sleep(0)  # as with a network, other tasks run before a response arrives
-        body, path = json.loads(await request.aread()), request.url.path
+        body, path = orjson.loads(await request.aread()), request.url.path
         if path == "/v3/watch":
             return httpx2.Response(200, stream=_Lines(self._watch(body["create_request"])))
         handler = self._handlers.get(path)
@@ -79,7 +80,8 @@ class MemoryEtcd(httpx2.AsyncBaseTransport):
             answer = {} if handler is None else handler(body)
         except _NoLease:
             return httpx2.Response(404, json={"message": "etcdserver: requested lease not found"})
-        return httpx2.Response(200, json={"header": {"revision": str(self._revision)}, **answer})
+        content = orjson.dumps({"header": {"revision": str(self._revision)}, **answer})
+        return httpx2.Response(200, content=content, headers={"content-type": "application/json"})
 
     def _grant(self, body: dict[str, Any]) -> dict[str, Any]:
         lease, ttl = self._next_lease, int(body["TTL"])

@@ -23,6 +23,7 @@ from reside.alpha import bootstrap, records
 from reside.alpha.loading.approve import approve
 from reside.alpha.loading.create import create_request
 from reside.alpha.loading.validate import validate
+from reside.common.tls import trusted_authorities
 from reside.jazz import Credentials, Node, now_ms
 from reside.locks import LockService
 from reside.model import constants
@@ -214,7 +215,7 @@ async def run_world(servers: Servers, network: Callable[[], httpx2.AsyncBaseTran
     blocks = await bootstrap.prepare(servers.jazz.url, (servers.etcd.url,), alpha, sentinel)
     settings = ReplicaSettings(**servers.members(sentinel, blocks.sentinel, constants.SENTINEL_NAME))
     async with (
-        httpx2.AsyncClient(trust_env=False) as http,
+        httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http,
         Node(servers.jazz.url, Credentials.generate(), clock=clock) as client,
         fake_sentinel(settings, orders) as cluster,
     ):

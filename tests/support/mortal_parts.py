@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx2
 from support.life_points import FLUSH
 
+from reside.common.tls import trusted_authorities
 from reside.jazz import Node
 from reside.locks import LockService
+from reside.locks.connections import Connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,28 @@ if TYPE_CHECKING:
     from reside.locks import Held
 
 T = TypeVar("T")
+
+
+class Network(httpx2.AsyncBaseTransport):
+    """The network to etcd, by the connections that processes use; watches are streams, and use httpx2."""
+
+    def __init__(self) -> None:
+        self._connections = Connections()
+        self._streams = httpx2.AsyncHTTPTransport(verify=trusted_authorities())
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request."""
+        if request.url.path == "/v3/watch":
+            return await self._streams.handle_async_request(request)
+        token, within_s = request.headers.get("authorization"), request.extensions["timeout"]["read"]
+        member = f"{request.url.scheme}://{request.url.netloc.decode()}"
+        answer = await self._connections.post(member, request.url.path, request.content, token=token, timeout=within_s)
+        return httpx2.Response(answer.status, content=answer.text.encode())
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._connections.aclose()
+        await self._streams.aclose()
 
 
 class Wire(httpx2.AsyncBaseTransport):

@@ -56,6 +56,9 @@ class Loader:
         if not is_co_id(co_id):
             raise ValueNotFound(co_id, "this is not the id of a value; one looks like co_z…")
         core = self._store.core(co_id)
+        missing = missing_for(self._store, core, connected=self._exchange.connected, whole=whole)
+        if not missing and not core.unconfirmed:  # nearly always: a deadline would take longer than all else
+            return _existing(core)
         self.loading[core.co_id] += 1
         try:
             async with asyncio.timeout(timeout):
@@ -65,9 +68,7 @@ class Loader:
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
         finally:
             self._end_load(core)
-        if core.deleted:
-            raise ValueDeleted(co_id)
-        return core
+        return _existing(core)
 
     async def load_header(self, co_id: str, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Wait until the header of a value arrived, or the server answered that it does not have it.
@@ -157,3 +158,9 @@ class Loader:
         if core.header is None and not core.dependants and not core.deferred and not self._waiters.is_awaited(core):
             self._store.cores.pop(core.co_id, None)
             self._exchange.forget(core)
+
+
+def _existing(core: Core) -> Core:
+    if core.deleted:
+        raise ValueDeleted(core.co_id)
+    return core

@@ -5,6 +5,7 @@ A value's id is the hash of its header, so the owner of a value can't be changed
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from sys import intern
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -196,6 +197,10 @@ def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
         raise InvalidArgument("the unique name of a value must not be empty")
     if not isinstance(unique, str) and not all(isinstance(part, str) for pair in unique.items() for part in pair):
         raise InvalidArgument("the unique name of a value is a text, or a mapping of texts to texts")
+    return _named_header(value_type, owner, unique) if isinstance(unique, str) else _unique(value_type, owner, unique)
+
+
+def _unique(value_type: ValueType, owner: str, unique: Unique) -> Header:
     return parse_header(
         {
             "type": value_type,
@@ -204,6 +209,12 @@ def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
             "uniqueness": unique if isinstance(unique, str) else dict(unique),
         }
     )
+
+
+@lru_cache(maxsize=1024)
+def _named_header(value_type: ValueType, owner: str, name: str) -> Header:
+    """Return the header of a unique value with a text as its name: programs look for the same ones again and again."""
+    return _unique(value_type, owner, name)
 
 
 def branch_header(source: Header, owner: str, name: str) -> Header:

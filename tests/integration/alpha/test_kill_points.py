@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import httpx2
 import pytest
 from integration.alpha.killing import KEPT, LOST, PAUSED, Tried, try_everywhere
 from support.alpha_world import run_world
+from support.mortal_parts import Network
 from support.reports import report
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(2400)]
 async def test_the_next_alpha_continues_wherever_one_was_killed(servers: Servers) -> None:
     """Before and after each write, each request to etcd and each wait for an acknowledgement."""
     tried = Tried()
-    await try_everywhere(partial(run_world, servers, httpx2.AsyncHTTPTransport), tried)
+    await try_everywhere(partial(run_world, servers, Network), tried)
     report(str(tried))
     assert tried.total >= 300
     assert {manner for _, manner in tried.points} == {KEPT, LOST}
@@ -32,7 +32,7 @@ async def test_the_next_alpha_continues_wherever_one_was_killed(servers: Servers
 async def test_an_alpha_that_was_paused_changes_nothing_when_it_continues(servers: Servers) -> None:
     """It sent what it had written before the pause: two load requests got one id."""
     tried = Tried()
-    await try_everywhere(partial(run_world, servers, httpx2.AsyncHTTPTransport), tried, pauses=True)
+    await try_everywhere(partial(run_world, servers, Network), tried, pauses=True)
     report(str(tried))
     assert {manner for _, manner in tried.points} == {PAUSED}
 
@@ -43,5 +43,5 @@ async def test_an_alpha_that_was_paused_changes_nothing_when_it_continues(server
 async def test_it_holds_at_every_suspension_and_resumption(servers: Servers, *, pauses: bool) -> None:
     """What an operation awaits may have happened or not."""
     tried = Tried()
-    await try_everywhere(partial(run_world, servers, httpx2.AsyncHTTPTransport), tried, pauses=pauses, every=True)
+    await try_everywhere(partial(run_world, servers, Network), tried, pauses=pauses, every=True)
     report(str(tried))
