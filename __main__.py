@@ -8,7 +8,7 @@ import pulumi
 
 from reside.model.errors import ResideError
 from reside.seed import settings
-from stacks.bootstrap import Accounts, Cluster, Handover, Launch, Load, Storage
+from stacks.bootstrap.program import declare
 
 
 def read_settings() -> settings.BootstrapSettings:
@@ -19,18 +19,4 @@ def read_settings() -> settings.BootstrapSettings:
         raise pulumi.RunError(str(error)) from None
 
 
-def main() -> None:
-    """Read the stack's settings and declare the phases."""
-    found = read_settings()
-    cluster = Cluster(found)
-    storage = Storage(found, cluster)
-    accounts = Accounts(found, cluster, after=storage)
-    launch = Launch(found, after=accounts)
-    load = Load(found, after=launch)
-    Handover(found, after=load)
-    pulumi.export("namespace", found.namespace)
-    pulumi.export("alphaAccountId", accounts.identities.alpha)
-    pulumi.export("sentinelAccountId", accounts.identities.sentinel)
-
-
-main()
+declare(read_settings())

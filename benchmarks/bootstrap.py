@@ -36,9 +36,17 @@ from benchmarks.processes import cpu_s
 if TYPE_CHECKING:
     from reside.local import ClusterInfo
 
-PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
 BEFORE, AFTER = "start of Pulumi", "claim"
 """What the command does before its first step, and after its last one."""
+STEPS = {
+    "Storage namespace": "Storage",
+    "Accounts identities": "Accounts",
+    "Launch launched": "Launch",
+    "Load loaded": "Load",
+    "Handover handed-over": "Handover",
+    "super admin": AFTER,
+}
+"""The step with which each phase begins: objects of Accounts are created beside those of Storage."""
 SAMPLE_S = 0.2
 _LEAST_S = 0.1
 PEER = {"app": "bootstrap-peer"}
@@ -102,10 +110,9 @@ def bootstrap(info: ClusterInfo, images: Path, namespace: str, folder: Path) -> 
         lines = []
         for line in run.stderr:
             lines.append(line)
-            step = line.partition(": ")[2]
-            phase = AFTER if step.startswith("super admin") else step.partition(" ")[0]
-            if step.rstrip().endswith("started") and phase in (*PHASES, AFTER) and phase not in dict(marks):
-                marks.append((phase, time.monotonic()))
+            step, started, _ = line.partition(": ")[2].rstrip().partition(" started")
+            if started and step in STEPS:
+                marks.append((STEPS[step], time.monotonic()))
     if run.returncode != 0:
         raise SystemExit("".join(lines))
     ends = [*(at for _, at in marks[1:]), time.monotonic()]
@@ -227,7 +234,7 @@ class Cpu:
 def show(rounds: list[Round]) -> None:
     """Print the medians."""
     print(f"{'':18}{'bootstrap s':>12}{'kubectl s':>12}{'ratio':>8}")
-    for phase in (BEFORE, *PHASES, AFTER):
+    for phase in (BEFORE, *STEPS.values()):
         _line(phase, [each.phases.get(phase, 0.0) for each in rounds], [each.peers.get(phase) for each in rounds])
     _line("total", [sum(each.phases.values()) for each in rounds], [sum(each.peers.values()) for each in rounds])
     print(f"\n{'CPU':32}{'bootstrap s':>12}{'kubectl s':>12}")

@@ -13,7 +13,7 @@ from reside.access.objects import delete_pods, read_secret, write_secret
 from reside.access.target import Target
 from reside.access.waiting import until
 from reside.cli.config import Cluster, Config
-from reside.cli.session import DEADLINE, open_session, target_of
+from reside.cli.session import DEADLINE, Session, open_session, target_of
 from reside.common.polling import Missing
 from reside.model.alpha_contract import CLAIM_SUPER_ADMIN, SUPER_ADMIN_ACCOUNT
 from reside.model.constants import (
@@ -70,9 +70,16 @@ async def claim(config: Config, context: str, *, recover: bool = False) -> None:
         ResideError: Alpha refused the claim. Without `recover` it refuses every claim but the first.
     """
     cluster = config.cluster(config.context(context).cluster)
-    async with connect(target_of(cluster)) as client:
-        if recover:
+    if recover:
+        async with connect(target_of(cluster)) as client:
             await _store_recovery_code(client)
+    code = await _read_code(cluster)
+    async with open_session(config, context) as session:
+        await _send(session, code, recover=recover)
+
+
+async def _read_code(cluster: Cluster) -> str:
+    async with connect(target_of(cluster)) as client:
         secret = await read_secret(client, CLAIM_SECRET)
     if not secret or CLAIM_SECRET_KEY not in secret:
         raise InvalidInput(
@@ -84,6 +91,16 @@ async def claim(config: Config, context: str, *, recover: bool = False) -> None:
         async for attempt in attempts:
             with attempt:
                 await session.call(CLAIM_SUPER_ADMIN, {"code": secret[CLAIM_SECRET_KEY]})
+
+    return secret[CLAIM_SECRET_KEY]
+
+
+async def _send(session: Session, code: str, *, recover: bool = False) -> None:
+    await wait_until_ready(session.http, session.endpoint, DEADLINE)
+    attempts = stamina.retry_context(on=_is_refused if recover else (), attempts=None, timeout=RESTART_S)
+    async for attempt in attempts:
+        with attempt:
+            await session.call(CLAIM_SUPER_ADMIN, {"code": code})
 
 
 def _is_refused(error: Exception) -> bool:
@@ -110,7 +127,7 @@ async def claim_if_unclaimed(config: Config, context: str) -> bool:
             return False
         if super_admin is not None:
             raise InvalidInput(f"cluster {context} has another super admin already, {super_admin}: use that account")
-    await claim(config, context)
+        await _send(session, await _read_code(config.cluster(config.context(context).cluster)))
     return True
 
 

@@ -131,7 +131,7 @@ def _forget(name: str, target: Target, deleted: _Present) -> None:
     known = next((each for each in config.load().clusters if each.name == name), None)
     if known is None or not _is_same(known, target, deleted):
         return
-    project.forget(name, deleted.uid)
+    project.forget(name, deleted.uid, target.namespace)
     config.change(lambda current: current.without_cluster(name))
     _say(f"cluster {name} is not in the configuration any more; accounts stay")
 

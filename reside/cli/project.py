@@ -1,7 +1,7 @@
 """Run the bootstrap program as `pulumi up` in the repository's root does, with progress and a short error message.
 
-Pulumi's Automation API runs the project in place: the same program, the same state (`.state`, unless
-`RESIDE_STATE` names another folder) and therefore the same stack as a manual `pulumi up`.
+Pulumi's Automation API runs the project in place, with the program in this process: the same program, the same state
+(`.state`, unless `RESIDE_STATE` names another folder) and therefore the same stack as a manual `pulumi up`.
 
 Invariants: the passphrase never appears in an argument or in the output; the encryption salt or key that Pulumi adds to
 the stack's tracked configuration file is removed after the run, because the state contains it as well.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from reside.access.client import connect
 from reside.access.cures import with_cure
 from reside.access.objects import cluster_uid
-from reside.cli import crash, scratch, state_store, vault
+from reside.cli import crash, scratch, stack_owner, state_store, vault
 from reside.cli.config import config_folder
 from reside.common.files import write_private
 from reside.local import Toolchain
@@ -29,8 +29,9 @@ from reside.seed.settings import SETTINGS_FILE_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pulumi.automation import EngineEvent, Stack
+    from pulumi.automation import EngineEvent
 
+    from reside.cli.engine_stack import BootstrapStack
     from reside.seed.settings import BootstrapSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,13 +124,12 @@ def up(settings: BootstrapSettings, stack: str, report: Callable[[str, str], Non
         BootstrapFailedError: a step failed; the message contains the engine's errors.
     """
     with _stack(settings, stack) as opened, _translate_errors():
-        result = opened.up(on_event=_event_handler(report), color="never", suppress_progress=True)
-        return {name: output.value for name, output in result.outputs.items()}
+        return opened.run(_event_handler(report))
 
 
 @contextlib.contextmanager
-def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
-    from pulumi import automation  # noqa: PLC0415 - slow to import
+def _stack(settings: BootstrapSettings, stack: str) -> Iterator[BootstrapStack]:
+    from reside.cli.engine_stack import open_stack  # noqa: PLC0415 - slow to import
 
     root = checkout("a bootstrap")
     state = make_state_folder()
@@ -137,43 +137,53 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     os.environ["PATH"] = environment["PATH"]  # the Automation API looks for the engine on this process's PATH
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     with _without_salt(file), _translate_errors():
-        crash.archive_other_state(state, stack, asyncio.run(_cluster_uid(settings)))
+        uid = asyncio.run(_cluster_uid(settings))
+        crash.archive_other_state(state, stack, uid)
         crash.wait_for_others(state, stack, OTHER_BOOTSTRAP_S)
         crashed = crash.remove_stale_locks(state, stack)
         if crashed:
             crash.remove_partial_files(state)
         with scratch.folder(state, stack) as temporary:
-            options = automation.LocalWorkspaceOptions(
-                env_vars={**environment, "TMPDIR": str(temporary)}, secrets_provider=state_store.key()
-            )
-            opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
-            if crashed or state_store.store():  # the locks of an object store don't tell whether a run was killed
+            variables, exists = {**environment, "TMPDIR": str(temporary)}, _probably_exists(state, stack)
+            opened = open_stack(stack, root, variables, settings, key=state_store.key(), exists=exists)
+            if store := state_store.store():
+                known = stack_owner.owner_of(opened.export_stack().deployment)
+                stack_owner.check(stack, store, known, stack_owner.Owner(settings.namespace, uid))
+            if crashed or store:  # the locks of an object store don't tell whether a run was killed
                 crash.clear_pending_operations(opened)
             yield opened
 
 
-def forget(stack: str, uid: str | None) -> None:
-    """Remove the state of a stack whose cluster was deleted, wherever it is.
+def _probably_exists(state: Path, stack: str) -> bool:
+    """Return whether the folder has a state of the stack; of an object store, assume it."""
+    return bool(state_store.store()) or any((state / ".pulumi/stacks").glob(f"*/{stack}.json"))
+
+
+def forget(stack: str, uid: str | None, namespace: str | None = None) -> None:
+    """Remove the state of a stack whose cluster was deleted, wherever it is; keep that of another cluster.
 
     Args:
         stack: name of the stack.
         uid: unique id of the Kubernetes cluster; None if it is unknown.
+        namespace: namespace of the cluster; None if it is unknown.
     """
     state = state_folder()
     crash.wait_for_others(state, stack, FORGET_S)
     crash.remove_state(state, stack, uid)
     if state_store.store():
-        _remove_stack(stack)
+        _remove_stack(stack, stack_owner.Owner(namespace, uid))
 
 
-def _remove_stack(stack: str) -> None:
+def _remove_stack(stack: str, deleted: stack_owner.Owner) -> None:
     from pulumi import automation  # noqa: PLC0415 - slow to import
 
     root, environment = checkout("the removal of a state in an object store"), _pulumi_environment()
     os.environ["PATH"] = environment["PATH"]  # as in `_stack`
     with _translate_errors():
         workspace = automation.LocalWorkspace(work_dir=str(root), env_vars=environment)
-        if any(found.name == stack for found in workspace.list_stacks()):
+        if not any(found.name == stack for found in workspace.list_stacks()):
+            return
+        if not stack_owner.owner_of(workspace.export_stack(stack).deployment).differs(deleted):
             workspace.remove_stack(stack, force=True, preserve_config=True)
 
 

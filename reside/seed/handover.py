@@ -13,28 +13,31 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from reside.access.addresses import addresses
+from reside.access.addresses import jazz_address
 from reside.access.waiting import until
 from reside.alpha import bootstrap
 from reside.common.polling import Missing
 from reside.model.constants import PLATFORM_STACK, SENTINEL_NAME
 from reside.model.errors import ResideError
 from reside.model.sentinel_data import REFERENCED_VALUE
-from reside.seed import platform, sentinel
-from reside.seed.running import open_alpha, prepare
+from reside.seed import platform, running, sentinel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reside.alpha.bootstrap import SystemBlocks
     from reside.alpha.state import Alpha
+    from reside.seed.accounts import Identities
     from reside.seed.settings import BootstrapSettings
 
 ENGINE_VALUE = f"{SENTINEL_NAME}.engine-passphrase"
 PERSISTENT_S = 40.0
 """Seconds for which the same error may persist; the Sentinel retries 1, 3, 7, 15 and 31 s after the first apply."""
+_MARGIN_S = 10.0
+"""Seconds for an error of the wait itself, which says what was missing, to arrive before that of the thread."""
 
 
-async def hand_over(settings: BootstrapSettings, record_end: Callable[[str], None]) -> None:
+def hand_over(settings: BootstrapSettings, record_end: Callable[[str], None]) -> None:
     """Declare the stack `platform`, wait until it is applied, and end careful mode.
 
     Args:
@@ -43,18 +46,39 @@ async def hand_over(settings: BootstrapSettings, record_end: Callable[[str], Non
             the Sentinel then deletes the seed's Job with its access rights. A seed that dies in between runs again, and
             records that it has begun.
     """
-    identities, blocks = await prepare(settings)
-    async with open_alpha(settings, identities, blocks) as alpha:
-        value = await alpha.node.unique_map(alpha.data.secrets_group, ENGINE_VALUE)
-        if REFERENCED_VALUE not in value:
-            value.set(REFERENCED_VALUE, identities.engine_passphrase.get_secret_value())
-            await alpha.node.flush()
-        objects = platform.platform_stack(settings, value.id)
-        revision = await bootstrap.declare_stack(alpha, PLATFORM_STACK, objects)
-        await _until_applied(alpha, revision, settings.deadline)
-    await asyncio.to_thread(record_end, identities.alpha.account_id)
-    async with addresses(settings.target) as where:
-        await sentinel.end_careful_mode(where.jazz, identities.sentinel)
+    identities, blocks = running.prepared(settings)
+    alpha = running.connected_alpha()
+    if alpha is not None:
+        what = f"the stack {PLATFORM_STACK} is applied"
+        alpha.run(lambda found: _apply(found, settings, identities), settings.deadline + _MARGIN_S, what)
+    else:
+        asyncio.run(_apply_with_own(settings, identities, blocks))
+    record_end(identities.alpha.account_id)
+    asyncio.run(_end_careful_mode(settings, identities))
+    running.stop()
+
+
+async def declare(alpha: Alpha, settings: BootstrapSettings, identities: Identities) -> str:
+    """Declare the stack `platform`, with the engine's passphrase as a value in Jazz; return its revision."""
+    value = await alpha.node.unique_map(alpha.data.secrets_group, ENGINE_VALUE)
+    if REFERENCED_VALUE not in value:
+        value.set(REFERENCED_VALUE, identities.engine_passphrase.get_secret_value())
+        await alpha.node.flush()
+    return await bootstrap.declare_stack(alpha, PLATFORM_STACK, platform.platform_stack(settings, value.id))
+
+
+async def _apply(alpha: Alpha, settings: BootstrapSettings, identities: Identities) -> None:
+    await _until_applied(alpha, await declare(alpha, settings, identities), settings.deadline)
+
+
+async def _apply_with_own(settings: BootstrapSettings, identities: Identities, blocks: SystemBlocks) -> None:
+    async with running.open_alpha(settings, identities, blocks) as alpha:
+        await _apply(alpha, settings, identities)
+
+
+async def _end_careful_mode(settings: BootstrapSettings, identities: Identities) -> None:
+    async with jazz_address(settings.target) as jazz:
+        await sentinel.end_careful_mode(jazz, identities.sentinel)
 
 
 class ErrorTimer:

@@ -262,8 +262,7 @@ def _jazz(settings: BootstrapSettings) -> list[Document]:
             {"name": "MODE", "value": settings.jazz_mode},
         ],
         "image": settings.located(settings.images.jazz),
-        "livenessProbe": _http_probe("/healthz", JAZZ_PORT, failures=6),
-        "readinessProbe": _http_probe("/healthz", JAZZ_PORT, failures=2),
+        **_probes("/healthz", "/healthz", JAZZ_PORT),
         "resources": _resources("100m", "128Mi", "1Gi"),
     }
     return _stateful(JAZZ_NAME, JAZZ_PORT, folder, container, settings)
@@ -283,8 +282,7 @@ def _etcd(settings: BootstrapSettings) -> list[Document]:
             "--bcrypt-cost=4",  # the passwords are random; a login at the default cost takes a tenth of a second
         ],
         "image": settings.located(settings.images.etcd),
-        "livenessProbe": _http_probe("/livez", ETCD_PORT, failures=6),
-        "readinessProbe": _http_probe("/readyz", ETCD_PORT, failures=2),
+        **_probes("/livez", "/readyz", ETCD_PORT),
         "resources": _resources("100m", "64Mi", "512Mi"),
     }
     return _stateful(ETCD_NAME, ETCD_PORT, folder, container, settings)
@@ -357,11 +355,20 @@ def _volume_claim(name: str, settings: BootstrapSettings) -> Document:
     }
 
 
-def _http_probe(path: str, port: int, failures: int) -> Document:
+def _probes(live: str, ready: str, port: int) -> Document:
+    """Return the probes of a container: every second until it has started, then every 5 s."""
+    return {
+        "startupProbe": _http_probe(ready, port, failures=120, period=1),
+        "livenessProbe": _http_probe(live, port, failures=6),
+        "readinessProbe": _http_probe(ready, port, failures=2),
+    }
+
+
+def _http_probe(path: str, port: int, failures: int, period: int = 5) -> Document:
     return {
         "failureThreshold": failures,
         "httpGet": {"path": path, "port": port},
-        "periodSeconds": 5,
+        "periodSeconds": period,
         "timeoutSeconds": 3,
     }
 

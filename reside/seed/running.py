@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,13 @@ from reside.access.client import connect
 from reside.access.objects import read_secret
 from reside.alpha import app as alpha_app
 from reside.alpha import bootstrap
-from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.common.files import write_private
 from reside.model.constants import ALPHA_NAME, REGISTRY_SECRET, REGISTRY_SECRET_KEY, SENTINEL_NAME
 from reside.model.errors import InvalidInput
 from reside.registry import Snapshot
 from reside.seed.accounts import Identities, read_identities
+from reside.seed.leading import Leader
 from reside.seed.thread import ReplicaThread
 from reside.sentinel.app import Sentinel
 from reside.sentinel.settings import SentinelSettings
@@ -34,6 +34,7 @@ from reside.sentinel.settings import SentinelSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from reside.access.target import Target
     from reside.alpha.bootstrap import SystemBlocks
     from reside.alpha.state import Alpha
     from reside.jazz import Credentials
@@ -51,6 +52,8 @@ class Seed:
     blocks: SystemBlocks
     folder: TemporaryDirectory[str]
     """The Sentinel's state."""
+    leader: Leader = field(default_factory=Leader)
+    """What Alpha does."""
 
     @property
     def alive(self) -> bool:
@@ -60,6 +63,7 @@ class Seed:
 
 _lock = threading.Lock()
 _running: list[Seed] = []
+_prepared: dict[Target, tuple[Identities, SystemBlocks]] = {}
 
 
 def ensure_running(settings: BootstrapSettings) -> Seed:
@@ -73,6 +77,12 @@ def ensure_running(settings: BootstrapSettings) -> Seed:
         seed.sentinel.ready(settings.deadline)
         seed.alpha.ready(settings.deadline)
         return seed
+
+
+def connected_alpha() -> ReplicaThread[Alpha] | None:
+    """Return the Alpha of this process, which may no longer lead; None if none is connected."""
+    with _lock:
+        return _running[0].alpha if _running and _running[0].alpha.alive else None
 
 
 def stop() -> None:
@@ -90,7 +100,7 @@ def _stop() -> None:
 
 
 def _start(settings: BootstrapSettings) -> Seed:
-    identities, blocks = asyncio.run(prepare(settings))
+    identities, blocks = prepared(settings)
     folder = TemporaryDirectory(prefix="reside-seed-", ignore_cleanup_errors=True)
     if settings.registry_credentials and settings.access != "in-cluster":
         os.environ["DOCKER_CONFIG"] = asyncio.run(write_login(settings, Path(folder.name) / "registry"))
@@ -105,11 +115,13 @@ def _start(settings: BootstrapSettings) -> Seed:
         async with addresses(settings.target) as where:
             yield Sentinel(sentinel_settings(settings, identities, blocks.sentinel, where, Path(folder.name)))
 
+    leader = Leader()
     seed = Seed(
-        ReplicaThread(ALPHA_NAME, alpha, lead),
+        ReplicaThread(ALPHA_NAME, alpha, leader.run),
         ReplicaThread(SENTINEL_NAME, sentinel, lambda running: running.run(serve=False), Sentinel.stop),
         blocks,
         folder,
+        leader,
     )
     seed.sentinel.start()
     seed.alpha.start()
@@ -133,12 +145,29 @@ async def write_login(settings: BootstrapSettings, folder: Path) -> str:
     return str(folder)
 
 
-async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks]:
-    """Return the credentials in the cluster's Secrets, and the control blocks; create missing control blocks."""
-    identities = await read_identities(settings.target)
+def prepared(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks]:
+    """Return what `prepare` returns. A process does it once for each cluster."""
+    if settings.target not in _prepared:
+        remember(settings, asyncio.run(prepare(settings)))
+    return _prepared[settings.target]
+
+
+def remember(settings: BootstrapSettings, found: tuple[Identities, SystemBlocks]) -> None:
+    """Let `prepared` return this for the cluster."""
+    _prepared[settings.target] = found
+
+
+async def prepare(settings: BootstrapSettings, identities: Identities | None = None) -> tuple[Identities, SystemBlocks]:
+    """Return the credentials in the cluster's Secrets, and the control blocks; create missing control blocks.
+
+    Args:
+        settings: the settings of the cluster.
+        identities: the credentials; None: they are read.
+    """
+    known = identities or await read_identities(settings.target)
     async with addresses(settings.target) as where:
-        blocks = await bootstrap.prepare(where.jazz, [where.etcd], identities.alpha, identities.sentinel)
-    return identities, blocks
+        blocks = await bootstrap.prepare(where.jazz, [where.etcd], known.alpha, known.sentinel)
+    return known, blocks
 
 
 @asynccontextmanager

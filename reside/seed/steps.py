@@ -7,9 +7,13 @@ provider process does not await them. Each runs a coroutine in a new loop, or su
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import threading
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from reside.access.client import connect
+from reside.access.objects import cluster_uid
 from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SENTINEL_NAME
 from reside.seed import leftovers, logs, preflight, recording
 from reside.seed.kubernetes import (
@@ -21,34 +25,42 @@ from reside.seed.kubernetes import (
 from reside.seed.teardown import tear_down
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reside.access.target import Target
     from reside.seed.settings import BootstrapSettings
 
 Outputs = dict[str, Any]
+_LATER: Final = ("reside.seed.sentinel", "reside.seed.running", "reside.seed.handover")
+"""Modules of later steps, which take a second to import."""
 
 
 def namespace(settings: BootstrapSettings) -> Outputs:
     """Create the namespace unless it exists; a pod's own namespace exists. Record the start, and check the cluster.
 
+    Returns:
+        the unique id of the Kubernetes cluster, if this user may read it.
+
     Raises:
         ResideError: the cluster lacks something that the bootstrap needs.
     """
 
-    async def create() -> None:
+    async def create() -> str | None:
         async with connect(settings.target) as client:
             if settings.access != "in-cluster":
                 await ensure_namespace(client, settings.namespace)
             await preflight.check_rights(client, settings)
+            return await cluster_uid(client)
 
     async def check() -> None:
         async with connect(settings.target) as client:
             await preflight.check(client, settings)
 
-    asyncio.run(create())
+    uid = asyncio.run(create())
     recording.begin(settings, "storage", is_first=True)
     with recording.begun(settings, "storage"):
         asyncio.run(check())
-    return {}
+    return {"cluster": uid}
 
 
 def ready(settings: BootstrapSettings) -> Outputs:
@@ -59,9 +71,21 @@ def ready(settings: BootstrapSettings) -> Outputs:
             for name in (JAZZ_NAME, ETCD_NAME):
                 await wait_for_stateful_set(client, name, settings.deadline)
 
-    with recording.recorded(settings, "storage"):
+    with recording.recorded(settings, "storage"), _imported_meanwhile():
         asyncio.run(wait())
     return {}
+
+
+@contextmanager
+def _imported_meanwhile() -> Iterator[None]:
+    """Import what the next steps need, in another thread, while this one waits for pods.
+
+    The end of the block waits for it: two threads that import modules of one cycle may see them unfinished.
+    """
+    thread = threading.Thread(target=lambda: [import_module(name) for name in _LATER], name="imports", daemon=True)
+    thread.start()
+    yield
+    thread.join()
 
 
 def identities(settings: BootstrapSettings) -> Outputs:
@@ -70,10 +94,10 @@ def identities(settings: BootstrapSettings) -> Outputs:
     from reside.seed import accounts, running, sentinel  # noqa: PLC0415 - slow to import, and needed only by creates
 
     async def create() -> accounts.Identities:
-        await accounts.ensure_identities(settings.target)
-        found, _blocks = await running.prepare(settings)
+        found, blocks = await running.prepare(settings, await accounts.ensure_identities(settings.target))
         async with addresses(settings.target) as where:
             await sentinel.begin_careful_mode(where.jazz, found.sentinel)
+        running.remember(settings, (found, blocks))
         return found
 
     logs.configure()
@@ -118,8 +142,12 @@ async def _check_ingress(settings: BootstrapSettings) -> None:
 
 
 def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
+    """Load the images; let each replica in the cluster take over as soon as its pod is ready.
+
+    The Sentinel in the cluster begins with all stacks, the platform's too, while the pod of Alpha still starts.
+    """
     from reside.alpha import bootstrap  # noqa: PLC0415 - slow to import
-    from reside.seed import running  # noqa: PLC0415 - slow to import
+    from reside.seed import handover, running  # noqa: PLC0415 - slow to import
 
     logs.configure()
     _launch(settings)
@@ -129,8 +157,14 @@ def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
     seed.alpha.run(
         lambda alpha: bootstrap.load_system(alpha, images), settings.deadline, "seed, Sentinel and Alpha are loaded"
     )
-    asyncio.run(_until_ready(settings))
-    running.stop()
+    asyncio.run(_until_ready(settings, SENTINEL_NAME))
+    seed.sentinel.stop(running.STOP_S)
+    identities, _blocks = running.prepared(settings)
+    seed.alpha.run(
+        lambda alpha: handover.declare(alpha, settings, identities), settings.deadline, "the platform is declared"
+    )
+    asyncio.run(_until_ready(settings, ALPHA_NAME))
+    seed.alpha.run(seed.leader.stop, running.STOP_S, "Alpha's lease is released")
 
 
 def _load_by_cluster(settings: BootstrapSettings, images: list[str]) -> None:
@@ -143,9 +177,9 @@ def _load_by_cluster(settings: BootstrapSettings, images: list[str]) -> None:
     asyncio.run(_until_ready(settings))
 
 
-async def _until_ready(settings: BootstrapSettings) -> None:
+async def _until_ready(settings: BootstrapSettings, *names: str) -> None:
     async with connect(settings.target) as client:
-        for name in (SENTINEL_NAME, ALPHA_NAME):
+        for name in names or (SENTINEL_NAME, ALPHA_NAME):
             await wait_for_replica(client, name, settings.deadline)
 
 
@@ -166,7 +200,7 @@ def hand_over(settings: BootstrapSettings) -> Outputs:
         recording.end(settings, "handover")
 
     with recording.begun(settings, "handover"):
-        asyncio.run(handover.hand_over(settings, record_end))
+        handover.hand_over(settings, record_end)
     return {}
 
 

@@ -1,10 +1,5 @@
-"""The bootstrap program: one component resource for each phase (docs/model.md, section 8)."""
+"""The bootstrap program: one component resource for each phase (docs/model.md, section 8).
 
-from stacks.bootstrap.accounts import Accounts
-from stacks.bootstrap.cluster import Cluster
-from stacks.bootstrap.handover import Handover
-from stacks.bootstrap.launch import Launch
-from stacks.bootstrap.load import Load
-from stacks.bootstrap.storage import Storage
-
-__all__ = ["Accounts", "Cluster", "Handover", "Launch", "Load", "Storage"]
+This module imports nothing: the process of the dynamic provider imports the package for `dynamic` alone, and Pulumi's
+SDK for Kubernetes, which only `program` needs, takes longer to import than all of its own code.
+"""

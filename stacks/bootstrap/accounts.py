@@ -20,13 +20,13 @@ class Accounts(pulumi.ComponentResource):
 
     def __init__(self, settings: BootstrapSettings, cluster: Cluster, after: Storage) -> None:
         super().__init__("reside:bootstrap:Accounts", "accounts")
-        dependencies: list[pulumi.Resource] = [after.ready]
-        for definition in [
-            platform.sentinel_volume(settings),
-            *platform.sentinel_access(settings.namespace, routes=settings.gateway is not None),
-        ]:
-            dependencies.append(cluster.object(definition, self, dependencies))
+        access = platform.sentinel_access(settings.namespace, routes=settings.gateway is not None)
+        last = [definition for definition in access if definition["kind"] == "RoleBinding"]
+        first = [platform.sentinel_volume(settings), *(definition for definition in access if definition not in last)]
+        # Beside Storage, which waits for pods. A RoleBinding needs its Role, unless the user may bind any role.
+        objects = [cluster.object(definition, self, [after.namespace]) for definition in first]
+        bindings = [cluster.object(definition, self, objects) for definition in last]
         self.identities = Identities(
-            "identities", settings, pulumi.ResourceOptions(parent=self, depends_on=dependencies)
+            "identities", settings, pulumi.ResourceOptions(parent=self, depends_on=[after.ready, *objects, *bindings])
         )
         self.register_outputs({"alphaAccountId": self.identities.alpha, "sentinelAccountId": self.identities.sentinel})

@@ -19,11 +19,11 @@ class Storage(pulumi.ComponentResource):
 
     def __init__(self, settings: BootstrapSettings, cluster: Cluster) -> None:
         super().__init__("reside:bootstrap:Storage", "storage")
-        dependencies = [Namespace("namespace", settings, pulumi.ResourceOptions(parent=self))]
+        self.namespace = Namespace("namespace", settings, pulumi.ResourceOptions(parent=self))
         definitions = platform.storage(settings)
         claims = [d for d in definitions if d["kind"] == "PersistentVolumeClaim"]
         rest = [d for d in definitions if d not in claims]
-        volumes = [cluster.object(definition, self, dependencies) for definition in claims]
+        volumes = [cluster.object(definition, self, [self.namespace]) for definition in claims]
         objects = [cluster.object(definition, self, volumes) for definition in rest]
         self.ready = Ready("ready", settings, pulumi.ResourceOptions(parent=self, depends_on=objects))
         self.register_outputs({"ready": self.ready.id})

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
     from support.platform import Platform
 
-PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
+STEPS = {
+    "Storage": "namespace",
+    "Accounts": "identities",
+    "Launch": "launched",
+    "Load": "loaded",
+    "Handover": "handed-over",
+}
+"""Phases, and the step with which each begins: objects of Accounts are created beside those of Storage."""
+PHASES = tuple(STEPS)
 FIRST = {"seed": 0, "alpha": 1, "kubernetes-sentinel": 2}
 """The replicas of a new cluster and their ids."""
 OWN = {"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from e2e.bootstraps import FIRST, PHASES, beside, check_up, claim, contents, here, kill_at
+from e2e.bootstraps import FIRST, PHASES, STEPS, beside, check_up, claim, contents, here, kill_at
 from e2e.outside import outside
 from e2e.private_images import private_images, refusal
 from support.api_only import api_only
@@ -198,8 +198,8 @@ def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(remote: Re
     named = ["--namespace", cluster.namespace, "--kubeconfig", str(cluster.kubeconfig)]
     options = [*named, "--domain", GATED, "--gateway", GATEWAY, *remote.images.options]
     bootstrap = remote.reside("cluster", "bootstrap", cluster.namespace, *options)
-    for phase in PHASES:
-        kill_at(cluster, bootstrap, phase)
+    for step in STEPS.values():
+        kill_at(cluster, bootstrap, step)
     cluster.run(*bootstrap, seconds=600)
     check_up(cluster)
     images = {each["image"] for pod in cluster.objects("Pod") for each in pod["spec"]["containers"]}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.bootstraps import PHASES, beside, bootstrap, check_up, contents, wait_for_start
+from e2e.bootstraps import PHASES, STEPS, beside, bootstrap, check_up, contents, wait_for_start
 from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def unharmed(kubernetes: Platform) -> Whole:
     with start(cluster) as run:
         assert run.stderr is not None
         for line in run.stderr:
-            phase = next((name for name in PHASES if f" {name} " in line and "started" in line), None)
+            phase = next((name for name, step in STEPS.items() if f" {step} started" in line), None)
             if phase is not None:
                 began.setdefault(phase, time.monotonic())
     assert run.returncode == 0
@@ -91,7 +91,7 @@ def unharmed(kubernetes: Platform) -> Whole:
 def kill(cluster: Platform, phase: str, delay: float) -> None:
     """Start a bootstrap, and kill all its processes some seconds after the start of a phase."""
     with start(cluster) as run:
-        wait_for_start(run, phase)
+        wait_for_start(run, STEPS[phase])
         with suppress(subprocess.TimeoutExpired):
             run.wait(delay)
         with suppress(ProcessLookupError):  # it has finished

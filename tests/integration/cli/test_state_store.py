@@ -10,11 +10,14 @@ from support.object_store import CREDENTIALS, Cloud, run_cloud
 
 from reside.cli import project, state_store
 from reside.cli.project import ROOT
+from reside.model.errors import Conflict
 from reside.seed import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pulumi.automation import Deployment
 
     from reside.local import ClusterInfo
 
@@ -54,9 +57,24 @@ def test_the_state_is_in_the_bucket_with_its_secrets_encrypted_by_the_key(
         assert deployment["secrets_providers"]["type"] == "cloud"
         assert len(deployment["resources"]) == 1
         assert stack.workspace.list_stacks()[0].name == STACK
+        stack.import_stack(_of_cluster(stack.export_stack(), "another"))
+    says = f"another cluster with the name {STACK}: .* Kubernetes cluster another, .*"
+    with pytest.raises(Conflict, match=says), project._stack(found, STACK):
+        pytest.fail("it is opened")
+    project.forget(STACK, "this", STACK)
+    assert [name for name in cloud.names() if name.endswith(f"/{STACK}.json")]
     for _ in range(2):
-        project.forget(STACK, None)
+        project.forget(STACK, "another", STACK)
     assert not [name for name in cloud.names() if name.endswith(f"/{STACK}.json")]
+
+
+def _of_cluster(state: Deployment, uid: str) -> Deployment:
+    """Return the state with the first step of a bootstrap in another Kubernetes."""
+    kind = "pulumi-python:dynamic:Resource"
+    urn = f"urn:pulumi:{STACK}::reside::{kind}::namespace"
+    step = {"urn": urn, "custom": True, "type": kind, "id": f"NamespaceProvider-{STACK}", "outputs": {"cluster": uid}}
+    state.deployment["resources"].append(step)
+    return state
 
 
 def _with_secret() -> dict[str, object]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.eventually import eventually_sync
 
+from reside.cli import project, vault
 from reside.cli.project import backend_url, reason
 from reside.seed import settings
 
@@ -45,7 +46,7 @@ class Program:
             "main": str(ROOT),
         }
         (self.project / "Pulumi.yaml").write_text(json.dumps(document))
-        bootstrap = settings.parse(
+        self.settings = settings.parse(
             {
                 "namespace": "program",
                 "kubeconfig": str(cluster.kubeconfig),
@@ -62,7 +63,7 @@ class Program:
         )
         self.environment = {
             **os.environ,
-            settings.SETTINGS_VARIABLE: bootstrap.to_json(),
+            settings.SETTINGS_VARIABLE: self.settings.to_json(),
             "PULUMI_BACKEND_URL": backend_url(self.state),
             "PULUMI_CONFIG_PASSPHRASE": "test",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
@@ -134,14 +135,24 @@ def test_the_providers_end_with_a_killed_engine_whose_lock_is_cancelled(program:
     program.pulumi("cancel", "--yes")
 
 
-def test_a_failed_phase_names_what_it_waited_for_and_the_next_run_continues(program: Program) -> None:
+def test_a_failed_phase_names_what_it_waited_for_and_the_command_continues_it(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a kubelet nothing gets ready: the first phase fails with its reason, and what it created remains."""
-    for _ in range(2):
-        done = program.pulumi("up", "--yes", "--skip-preview", check=False)
-        assert done.returncode != 0
-        assert "readiness of jazz was not reached in 2 s" in done.stdout + done.stderr
+    done = program.pulumi("up", "--yes", "--skip-preview", check=False)
+    assert done.returncode != 0
+    assert "readiness of jazz was not reached in 2 s" in done.stdout + done.stderr
     state = program.pulumi("stack", "export").stdout
     assert "statefulset-jazz" in state
+    monkeypatch.setenv("RESIDE_STATE", str(program.state))
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    monkeypatch.setattr(vault, "bootstrap_passphrase", lambda: "test")
+    steps: list[tuple[str, str]] = []
+    with pytest.raises(project.BootstrapFailedError) as failure:
+        project.up(program.settings, "test", lambda step, event: steps.append((step, event)))
+    assert re.fullmatch(r"readiness of jazz was not reached in 2 s: [^;]*", str(failure.value))
+    assert ("Storage statefulset-jazz", "unchanged") in steps
+    assert ("Storage ready", "started") in steps
     program.pulumi("destroy", "--yes", "--skip-preview")
 
 

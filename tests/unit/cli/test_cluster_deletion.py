@@ -82,7 +82,7 @@ def _found(monkeypatch: pytest.MonkeyPatch, alpha: str | None) -> list[Target]:
 
     monkeypatch.setattr(deleting, "_look", look)
     monkeypatch.setattr(steps, "delete_all", deleted.append)
-    monkeypatch.setattr(project, "forget", lambda _name, _uid: None)
+    monkeypatch.setattr(project, "forget", lambda _name, _uid, _namespace: None)
     return deleted
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from reside.alpha.bootstrap import SystemBlocks
 from reside.model.errors import NotReady, ResideError
-from reside.seed import running
+from reside.seed import leading, running
+from reside.seed.leading import Leader
 from reside.seed.thread import ReplicaThread
 
 if TYPE_CHECKING:
@@ -87,3 +89,37 @@ def test_a_new_seed_starts_only_after_all_threads_of_the_old_one_have_ended(monk
     running.stop()
     assert not fresh.alpha.alive
     assert not fresh.sentinel.alive
+
+
+@asynccontextmanager
+async def opened_alpha() -> AsyncIterator[Any]:
+    yield SimpleNamespace(lease="held")
+
+
+def leader_thread(monkeypatch: pytest.MonkeyPatch, lead: Any) -> tuple[Leader, ReplicaThread[Any]]:
+    monkeypatch.setattr(leading, "lead", lead)
+    leader = Leader()
+    thread = ReplicaThread("alpha", opened_alpha, leader.run)
+    thread.start()
+    return leader, thread
+
+
+def test_a_leader_that_is_stopped_stays_connected_without_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, thread = leader_thread(monkeypatch, run_forever)
+
+    async def lease(alpha: Any) -> Any:
+        return alpha.lease
+
+    assert thread.run(lease, DEADLINE, "the lease") == "held"
+    thread.run(leader.stop, DEADLINE, "the end of the term")
+    assert thread.alive
+    assert thread.run(lease, DEADLINE, "the lease") is None
+    thread.stop(DEADLINE)
+    assert not thread.alive
+
+
+def test_the_error_of_a_leader_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, thread = leader_thread(monkeypatch, fail)
+    with pytest.raises(ResideError, match="the lease was lost"):
+        thread.run(leader.stop, DEADLINE, "the end of the term")
+    thread.stop(DEADLINE)
