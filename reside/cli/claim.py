@@ -85,18 +85,11 @@ async def _read_code(cluster: Cluster) -> str:
         raise InvalidInput(
             f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code: check the namespace"
         )
-    async with open_session(config, context) as session:
-        await wait_until_ready(session.http, await session.endpoint(), DEADLINE)
-        attempts = stamina.retry_context(on=_is_refused if recover else (), attempts=None, timeout=RESTART_S)
-        async for attempt in attempts:
-            with attempt:
-                await session.call(CLAIM_SUPER_ADMIN, {"code": secret[CLAIM_SECRET_KEY]})
-
     return secret[CLAIM_SECRET_KEY]
 
 
 async def _send(session: Session, code: str, *, recover: bool = False) -> None:
-    await wait_until_ready(session.http, session.endpoint, DEADLINE)
+    await wait_until_ready(session.http, await session.endpoint(), DEADLINE)
     attempts = stamina.retry_context(on=_is_refused if recover else (), attempts=None, timeout=RESTART_S)
     async for attempt in attempts:
         with attempt:
