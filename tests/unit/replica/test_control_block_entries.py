@@ -61,7 +61,7 @@ async def test_an_entry_that_can_not_be_loaded_yet_is_tried_again(node: Node, mo
     block = await ControlBlock.open(node, root.id)
     permissions.set(ref(1).key, root.id.replace("co_z", "co_zz"))
     permissions.set(ref(2).key, group.create_map({}).id)
-    monkeypatch.setattr("reside.jazz.node.host.ABSENT_GRACE_S", 0.0)
+    monkeypatch.setitem(Node.load_map.__kwdefaults__, "grace", 0.0)
     assert not await block.refresh()
     assert not await block.refresh()
     writer = await ControlBlock.open(node, root.id)

@@ -32,6 +32,12 @@ pytestmark = pytest.mark.anyio
 OPERATOR = "co_zoperator"
 
 
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search soon after a change; the product waits for further changes first."""
+    monkeypatch.setattr(Pruner.wake, "__defaults__", (0.001,))
+
+
 def seen(key: str) -> dict[str, Any]:
     """Return a live object; its uid is its key."""
     kind, _, name = key.partition("/")
