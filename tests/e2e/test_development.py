@@ -60,9 +60,12 @@ class Running:
 
 @contextmanager
 def running(platform: Platform, *arguments: str) -> Iterator[Running]:
-    """Run a command in the background while the block is open."""
+    """Run a command in the background while the block is open; SIGINT interrupts it.
+
+    It would be ignored where the tests run as a shell's background job.
+    """
     process = subprocess.Popen(
-        [*platform.command, *arguments],
+        ["env", "--default-signal=INT", *platform.command, *arguments],
         env=platform.environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
