@@ -61,9 +61,15 @@ def measure(folder: Path, rounds: int, kubectl: list[str]) -> None:
     totals: list[float] = []
     steps: dict[str, list[float]] = {}
     try:
-        with subprocess.Popen(
-            [RESIDE, "dev", str(folder), "--approve"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process:
+        command = [
+            "env",
+            "--default-signal=INT",
+            RESIDE,
+            "dev",
+            str(folder),
+            "--approve",
+        ]  # a background job ignores it
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             found = versions(process)
             version, _ = next(found)
             for number in range(rounds):
