@@ -26,6 +26,11 @@ def folder(tmp_path: Path) -> Path:
     for name in ("replica/main.py", "replica/inner/more.py", "common/contract.yaml"):
         (tmp_path / name).write_text("1")
     (tmp_path / "replica/contract.yaml").symlink_to("../common/contract.yaml")
+
+    (tmp_path / "others").mkdir()
+    for name in ("replica/main.py", "replica/inner/more.py", "others/contract.yaml"):
+        (tmp_path / name).write_text("1")
+    (tmp_path / "replica/contract.yaml").symlink_to("../others/contract.yaml")
     return tmp_path / "replica"
 
 
@@ -53,6 +58,8 @@ def _add_folder(folder: Path) -> None:
 
 def _change_elsewhere(folder: Path) -> None:
     (folder.parent / "common/contract.yaml").write_text("2")
+
+    (folder.parent / "others/contract.yaml").write_text("2")
 
 
 @pytest.mark.parametrize("change", [_rewrite, _replace, _change_inner, _remove, _add_folder, _change_elsewhere])
@@ -95,3 +102,5 @@ def test_links_to_files_elsewhere_are_followed(folder: Path) -> None:
     (folder / "broken").symlink_to("nowhere")
     (folder / "inside").symlink_to("main.py")
     assert elsewhere(folder) == {folder.parent / "common"}
+
+    assert elsewhere(folder) == {folder.parent / "others"}
