@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from reside.cli import config, output
 from reside.cli.main import BACKUP_PASSPHRASE
+from reside.cli.outages import AGAIN, leaving
 from reside.cli.places import Place
 from reside.cli.progress import Steps
 from reside.cli.prompt import ask
@@ -69,7 +70,7 @@ def restore(
         config.load().account(account)
         config.load().check_place(options.cluster, (None, target.namespace, target.kubeconfig, target.kube_context))
     archive = Archive(file, _passphrase(passphrase_file, is_new=False))
-    with Steps("restore") as steps:
+    with leaving(AGAIN), Steps("restore") as steps:
         manifest = asyncio.run(restore_to(target, archive, steps.report))
     _say(f"namespace {target.namespace} is as it was at {manifest.created}; its replicas are starting")
     if is_added and options.cluster is not None:

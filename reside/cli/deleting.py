@@ -12,6 +12,7 @@ import typer
 from reside.access.client import connect
 from reside.access.objects import cluster_uid, read_secret
 from reside.cli import config, output, project
+from reside.cli.outages import AGAIN, leaving
 from reside.cli.places import Place
 from reside.cli.prompt import ask
 from reside.cli.shared_options import with_options
@@ -82,7 +83,8 @@ def delete_cluster(name: str, target: Target, *, yes: bool, expected: config.Clu
         confirm_name(name, "the cluster")
     from reside.seed import steps  # noqa: PLC0415 - slow to import
 
-    steps.delete_all(target)
+    with leaving(AGAIN):
+        steps.delete_all(target)
     _say(f"namespace {target.namespace} has nothing of the cluster any more")
     _forget(name, target, present)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 import typer
 
 from reside.access.cures import with_cure
-from reside.cli import declarations, interruption, library_logs, output, streams
+from reside.cli import declarations, library_logs, output, streams
 from reside.cli.streams import CLOSED_PIPE
 from reside.common import tracing
 
@@ -161,7 +161,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         output.fail(one_line(error))
         return 1
     if code == INTERRUPTED:
-        output.fail(interruption.message())
+        output.fail("interrupted")
     return code
 
 

@@ -141,6 +141,10 @@ async def _absent(session: Session) -> str | None:
     return "Alpha is starting" if answer.is_server_error else None
 
 
+AGAIN: Final = "run the command again: it continues where it stopped"
+"""What `leaving` says of a command that may be repeated."""
+
+
 @contextmanager
 def leaving(left: str) -> Iterator[None]:
     """Say how to go on if Ctrl-C or an outage ends the block.
@@ -150,7 +154,7 @@ def leaving(left: str) -> Iterator[None]:
     """
     try:
         yield
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
         say(left)
         raise
     except OUTAGES as error:

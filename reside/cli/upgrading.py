@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_snake
 from reside.access.client import connect
 from reside.cli import config, output, project
 from reside.cli.cluster_options import IMAGES
+from reside.cli.outages import AGAIN, leaving
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import ReplicaView
@@ -68,7 +69,7 @@ def upgrade(
         check_newer(plan, rows)
     if not (yes or asyncio.run(confirm(f"Upgrade cluster {cluster.name}?"))):
         raise ResideError("nothing was upgraded")
-    with Steps(f"cluster {cluster.name}") as steps:
+    with leaving(AGAIN), Steps(f"cluster {cluster.name}") as steps:
         project.up(settings, cluster.name, steps.report)
     _say(f"cluster {cluster.name} is upgraded")
 

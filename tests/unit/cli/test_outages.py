@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from io import StringIO
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 import stamina
 from rich.console import Console
 
 from reside.cli import outages, output
 from reside.cli.outages import Notice, leaving, repeated
+from reside.cli.session import endpoint_at
 from reside.jazz import JazzTimeout
 from reside.model.errors import InvalidInput, NotReady
 
@@ -97,3 +100,19 @@ async def test_an_end_by_an_outage_or_by_ctrl_c_says_how_to_go_on(screen: String
     with pytest.raises(InvalidInput, match="wrong"), leaving("nothing"):
         raise InvalidInput("wrong")
     assert screen.getvalue() == "load request 5 stays open\n"
+
+
+@pytest.mark.parametrize(("status", "absent"), [(200, None), (404, None), (503, "Alpha is starting")])
+async def test_alpha_is_asked_at_its_address(status: int, absent: str | None) -> None:
+    asked = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(str(request.url))
+        return httpx2.Response(status)
+
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
+        session: Any = SimpleNamespace(
+            node=SimpleNamespace(connected=True), http=http, endpoint=endpoint_at("http://alpha")
+        )
+        assert await outages._absent(session) == absent
+    assert asked == ["http://alpha/replicas/alpha/account"]
