@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -26,6 +26,7 @@ from reside.cli import (
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, connection_of, default_local
 from reside.cli.fresh import FreshOptions, check_name, clear, prepare_local
+from reside.cli.outages import AGAIN, leaving
 from reside.cli.progress import Steps
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
@@ -38,6 +39,7 @@ app.command("prune")(pruning.prune)
 app.command("add")(joining.add)
 app.command("list")(contexts.list_clusters)
 app.command("use")(contexts.use)
+app.command("info")(contexts.info)
 app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.command("delete")(deleting.delete)
@@ -48,7 +50,6 @@ LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"
 
 Name = Annotated[str, typer.Argument(help="Name of the cluster in the local configuration, and of its stack.")]
-Format = Annotated[output.Output, typer.Option("--output", "-o", help="Format of the output.")]
 
 
 def bootstrap_cluster(
@@ -104,7 +105,7 @@ def bootstrap(
     settings = prepare_local(fresh, options).settings(kube_context)
     check_name(fresh, name, settings)
     clear(fresh, name, settings.target)
-    with Steps(f"cluster {name}") as steps:
+    with leaving(AGAIN), Steps(f"cluster {name}") as steps:
         if options.registry_config is not None:
             asyncio.run(registry_login.store_login(settings.target, registry_login.read_login(options.registry_config)))
         cluster = bootstrap_cluster(name, settings, account, endpoint, steps)
@@ -125,25 +126,6 @@ def manifest(options: ClusterOptions) -> None:
 def env() -> None:
     """Print the shell commands that set up `pulumi` for the repository's root: eval "$(reside cluster env)"."""
     sys.stdout.write("\n".join(shell.lines()) + "\n")
-
-
-@app.command("info")
-def info(
-    name: Annotated[str | None, typer.Argument(help="Cluster; that of the current context if not given.")] = None,
-    format_: Format = output.Output.table,
-) -> None:
-    """Describe a cluster of the configuration."""
-    configuration = config.load()
-    cluster = configuration.cluster(name or configuration.context().cluster)
-    document = cluster.model_dump(mode="json", by_alias=True, exclude_none=True)
-    document["contexts"] = [c.name for c in configuration.contexts if c.cluster == cluster.name]
-    document["accounts"] = sorted({c.account for c in configuration.contexts if c.cluster == cluster.name})
-    document["current"] = configuration.current_context in document["contexts"]
-    output.record(_flattened(document) if format_ is output.Output.table else document, format_)
-
-
-def _flattened(document: dict[str, Any]) -> dict[str, Any]:
-    return {k: ", ".join(v) if isinstance(v, list) else v for k, v in document.items()}
 
 
 @app.command("claim-super-admin-access")

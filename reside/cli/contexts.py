@@ -1,4 +1,4 @@
-"""`reside cluster list` and `use`: the clusters of the configuration, and which one the other commands use."""
+"""`reside cluster list`, `use` and `info`: the clusters of the configuration, and which one the other commands use."""
 
 from __future__ import annotations
 
@@ -51,3 +51,23 @@ def rows(found: config.Config) -> list[dict[str, Any]]:
             }
         )
     return listed
+
+
+def info(
+    name: Annotated[str | None, typer.Argument(help="Cluster; that of the current context if not given.")] = None,
+    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the output.")] = (
+        output.Output.table
+    ),
+) -> None:
+    """Describe a cluster of the configuration."""
+    configuration = config.load()
+    cluster = configuration.cluster(name or configuration.context().cluster)
+    document = cluster.model_dump(mode="json", by_alias=True, exclude_none=True)
+    document["contexts"] = [c.name for c in configuration.contexts if c.cluster == cluster.name]
+    document["accounts"] = sorted({c.account for c in configuration.contexts if c.cluster == cluster.name})
+    document["current"] = configuration.current_context in document["contexts"]
+    output.record(_flattened(document) if format_ is output.Output.table else document, format_)
+
+
+def _flattened(document: dict[str, Any]) -> dict[str, Any]:
+    return {k: ", ".join(v) if isinstance(v, list) else v for k, v in document.items()}

@@ -45,7 +45,7 @@ def test_the_embedded_kubernetes_needs_no_jazz() -> None:
     assert done.stdout == "False\n"
 
 
-LISTS = ("account list", "cluster list", "replica list")
+LISTS = ("account list", "cluster info", "cluster list", "replica list")
 SLOW = (
     "cryptography",
     "httpx2",
