@@ -95,7 +95,9 @@ def _step(request: LoadRequest) -> str:
     """Return the status of a request, and what a validation does now."""
     if request.status != "validating":
         return request.status
-    return "validating, " + ("the Sentinel previews the change" if request.digest else "Alpha reads the image")
+    if request.digest is not None:
+        return "validating, the Sentinel previews the change"
+    return f"validating, {f'waits: {request.waits_for}' if request.waits_for else 'Alpha reads the image'}"
 
 
 def _decided(request: LoadRequest) -> Conflict:

@@ -72,7 +72,7 @@ def line(request: LoadRequest) -> str:
     if request.status == "requires-approval":
         return f"{what} waits for approval: {request.image}"
     if request.status == "validating":
-        return f"{what} is validated: {request.image}"
+        return f"{what} is validated: {request.waits_for or request.image}"
     if request.status == "approved":
         return f"{what} is approved and is carried out: {request.image}"
     return f"{what} is {request.status}: {request.error_message or request.rejection_reason or 'no reason was given'}"

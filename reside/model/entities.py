@@ -184,7 +184,8 @@ class LoadRequest(Entity):
     `digest` is set when the image is first resolved, `target_replica` when Alpha starts to create the version of an
     approved request, and `version` when the version is complete. `revision` is what an approver names
     (`reside.alpha.loading.revision`); it is set together with `preview`. `decided_by` is the account that approved or
-    rejected it. `traceparent` is the context of the call that made the request, for traces; it decides nothing.
+    rejected it. `waits_for` says why a validation takes long. `traceparent` is the context of the call that made the
+    request, for traces; it decides nothing.
     """
 
     id: int
@@ -201,6 +202,7 @@ class LoadRequest(Entity):
     error_message: str | None = None
     rejection_reason: str | None = None
     decided_by: str | None = None
+    waits_for: str | None = None
     digest: str | None = None
     target_replica: int | None = None
     version: int | None = None

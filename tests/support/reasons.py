@@ -57,6 +57,13 @@ class Reason:
 
 REASONS: Final = (
     Reason("no such image", "no-such-image", "alpha", ("has no such image",), ("is invalid", "has no such image")),
+    Reason(
+        "registry away",
+        "registry-unavailable",
+        "alpha",
+        ("validating, waits: image 'registry.example.org/faraway:v1': registry", "can't be reached"),
+        ("is validated: image 'registry.example.org/faraway:v1': registry", "can't be reached"),
+    ),
     Reason("runAsNonRoot", "runAsNonRoot", "alpha", ("runs as root",), ("is invalid", "runs as root")),
     Reason(
         "missing requirement",

@@ -56,7 +56,10 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
             async with asyncio.timeout(FETCH_TIMEOUT_S):
                 digest, manifest, fetched = await _fetch(alpha, request)
     except RegistryUnavailable as error:
-        raise _unavailable_error(alpha, request.id, error) from None
+        failure = _unavailable_error(alpha, request.id, error)
+        if isinstance(failure, NotReady):
+            await _say_what_it_waits_for(alpha, request, str(failure))
+        raise failure from None
     except TimeoutError:
         raise LoadRefused(
             f"image {request.image} and its contracts could not be read within {FETCH_TIMEOUT_S:.0f} s: "
@@ -117,7 +120,7 @@ async def _store(
     members: dict[str, Any] = {"approveRequest": approved.document(), "digest": approved.digest}
     if existing is not None:
         members["existingReplica"] = existing.id
-    record.map.update(members)
+    record.map.update(members, unset=[member for member in ("waitsFor",) if member in record.map])
 
 
 async def _existing(alpha: Alpha, request: LoadRequest, manifest: ReplicaManifest) -> Replica | None:
@@ -169,6 +172,17 @@ async def _refuse(alpha: Alpha, record: RequestRecord, why: str) -> None:
         found = await tx.load(record.map.id)
         if found.get("status") == "validating":
             tx.stage(lambda: found.update({"status": "invalid", "errorMessage": why}))
+
+
+async def _say_what_it_waits_for(alpha: Alpha, request: LoadRequest, why: str) -> None:
+    """Store why a validation takes long. It is shown to people while the request is `validating`."""
+    if request.waits_for == why:
+        return
+    async with alpha.transaction() as tx:
+        record = await records.find_request(alpha.data, request.id)
+        found = await tx.load(record.map.id)
+        if found.get("status") == "validating":
+            tx.stage(lambda: found.set("waitsFor", why))
 
 
 def _unavailable_error(alpha: Alpha, request: int, error: RegistryUnavailable) -> Exception:

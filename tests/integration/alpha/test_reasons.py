@@ -15,6 +15,7 @@ from support.eventually import eventually
 from support.reasons import reasons_of
 from support.reside_command import Operator
 
+from reside.alpha.loading import validate
 from reside.alpha.lock_access import root_user
 from reside.locks.etcd import Etcd, decode, encode
 from reside.model.constants import MANIFEST_LABEL
@@ -84,6 +85,21 @@ async def test_an_image_that_can_not_be_loaded(operator: Operator, reason: str, 
     load = ("replica", "load", f"{HOST}/examples/{image}:v1", "--name", image, "--auto-approve")
     row.check_load(await operator.reside(*load, code=1))
     row.check_describe(await operator.reside("replica", "describe", image))
+
+
+async def test_a_registry_that_is_away(
+    cluster: AlphaCluster, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load says what it waits for, and ends after a while."""
+    row, name = REASONS["registry away"], "faraway"
+    nobody = {"registry.example.org": "http://127.0.0.1:9"}
+    await cluster.change_settings(registry_mirrors={**cluster.alpha.cluster.registry_mirrors, **nobody})
+    image = f"registry.example.org/{name}:v1"
+    async with operator.running("replica", "load", image, "--name", name, "--auto-approve") as load:
+        await load.until("can't be reached")
+        row.check_describe(await operator.reside("replica", "describe", name))
+        monkeypatch.setattr(validate, "REGISTRY_TIMEOUT_S", 0.0)
+        row.check_load(await load.end(1))
 
 
 async def test_a_load_that_waits_for_approval_and_expires(cluster: AlphaCluster, operator: Operator) -> None:
@@ -175,6 +191,7 @@ async def test_jazz_that_is_away(cluster: AlphaCluster, operator: Operator) -> N
 
 def test_all_rows_are_provoked() -> None:
     assert set(REASONS) == {
+        "registry away",
         *("no such image", "runAsNonRoot", "missing requirement", "waiting for approval", "expired request"),
         *("missing grant", "lease lost", "Jazz away"),
     }
