@@ -71,6 +71,7 @@ class Described:
     """What is known about a replica.
 
     Attributes:
+        name: its name.
         row: the replica; None if it has no version yet.
         report: what the Sentinel reports; None if that is not readable.
         requests: the load requests that matter now.
@@ -78,6 +79,7 @@ class Described:
         missing: what is not readable, and how to get it.
     """
 
+    name: str
     row: Row | None
     report: StackReport | None = None
     requests: Sequence[LoadRequest] = ()
@@ -112,12 +114,12 @@ async def read(session: Session, name: str) -> Described:
     if row is None:
         if not requests:
             names.replica(name)
-        return Described(None, None, requests, (), missing)
+        return Described(name, None, None, requests, (), missing)
     empty: StackReport | None = None
     report = await unless_refused("its Kubernetes objects", _report(session.node, names, name), empty)
     by_id = {each["id"]: each["name"] for each in names.replicas}
     grants = await unless_refused("missing grants", missing_grants(session, row, by_id), none)
-    return Described(row, report, requests, grants, missing)
+    return Described(name, row, report, requests, grants, missing)
 
 
 async def _report(node: Node, names: Names, stack: str) -> StackReport | None:
@@ -154,7 +156,7 @@ def show(found: Described, format_: output.Output) -> None:
 
 def _document(found: Described) -> dict[str, Any]:
     return {
-        **(found.row or {}),
+        **(found.row or {"name": found.name}),
         "requests": [replica_requests.document(each) for each in found.requests],
         "missingGrants": list(found.grants),
         "report": None if found.report is None else found.report.document(),
@@ -164,7 +166,7 @@ def _document(found: Described) -> dict[str, Any]:
 
 def _text(found: Described) -> Iterator[str | Table]:
     if found.row is None:
-        yield "it has no version yet"
+        yield f"{found.name} has no version yet"
     else:
         yield from head(found.row, found.report)
     if found.waits:

@@ -44,7 +44,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, report: StackReport | None, **more: A
     monkeypatch.setattr(output, "errors", console)
     missing = [more["missing"]] if "missing" in more else []
     found = describing.Described(
-        more.get("row", ROW), report, more.get("requests", ()), more.get("grants", ()), missing
+        "greeter", more.get("row", ROW), report, more.get("requests", ()), more.get("grants", ()), missing
     )
     describing.show(found, more.get("format_", output.Output.table))
     return written.getvalue()
@@ -78,7 +78,7 @@ def test_a_known_reason_has_its_cure_once_and_programs_get_it_too(monkeypatch: p
     assert cure.startswith("  CrashLoopBackOff: read why in `reside replica logs NAME`")
     cures = json.loads(shown(monkeypatch, REPORT, format_=output.Output.json))["cures"]
     assert list(cures) == ["CrashLoopBackOff"]
-    assert not list(describing.cures(describing.Described({**ROW, "note": None}, StackReport())))
+    assert not list(describing.cures(describing.Described("greeter", {**ROW, "note": None}, StackReport())))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_loads_and_permissions_that_it_waits_for_are_shown_with_their_cures(monk
 
 def test_a_name_that_only_load_requests_have_is_described_by_them(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, None, row=None, requests=[WAITING]).splitlines()
-    assert lines[0] == "it has no version yet"
+    assert lines[0] == "greeter has no version yet"
     assert lines[-1].startswith("  waiting-for-approval: ")
 
 
