@@ -8,7 +8,7 @@ RUN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help tools alltools up repository down status test docs check quick coverage soak bench release clean
+.PHONY: help tools alltools up repository down status test docs check quick coverage soak bench references release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -81,6 +81,10 @@ bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py ta
 	$(RUN)/python benchmarks/grants.py
 	$(RUN)/python benchmarks/reports.py
 	$(RUN)/python benchmarks/revocations.py
+
+references: .venv/.synced ## write the pages and the picture of the documentation that are made from the code
+	@for page in cli_reference codes_reference contracts_reference jazz_reference metrics_reference terminal_picture; do \
+		$(RUN)/python tools/$$page.py || exit 1; done
 
 release: tools ## build the wheels, images and programs of a release into dist/ (docs/versions.md)
 	@$(RUN)/python tools/release.py
