@@ -72,7 +72,9 @@ def _new_platform(name: str) -> Iterator[Platform]:
 def _keep_python_environment() -> None:
     """Let `make` take the environment that runs this test, which `make test` has made, in a worktree too."""
     stamp = ROOT / ".venv/.synced"
-    if any((ROOT / name).stat().st_mtime > stamp.stat().st_mtime for name in ("pyproject.toml", "uv.lock")):
+    if not stamp.exists() or any(
+        (ROOT / name).stat().st_mtime > stamp.stat().st_mtime for name in ("pyproject.toml", "uv.lock")
+    ):
         stamp.touch()
 
 
