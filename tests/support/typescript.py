@@ -16,13 +16,13 @@ from support.jazz_server import install_packages, node_binary
 
 ROOT = Path(__file__).parents[2]
 SDK = ROOT / "sdk" / "typescript"
-PROGRAMS = ROOT / "examples" / "typescript"
+PROGRAMS = (ROOT / "examples" / "typescript", ROOT / "tests" / "integration" / "replica" / "typescript")
 _VECTORS = ROOT / "tests" / "vectors" / "wire"
 _WITHIN_S = 300
 
 
 class TypeScript:
-    """A copy of the package, and of the example programs with the packed package in their `node_modules`.
+    """A copy of the package, and of the programs of examples and tests with the packed package in their `node_modules`.
 
     Args:
         folder: an empty folder.
@@ -33,7 +33,8 @@ class TypeScript:
         self._package = folder / "package"
         self._programs = folder / "programs"
         shutil.copytree(SDK, self._package, ignore=shutil.ignore_patterns("node_modules", "dist"))
-        shutil.copytree(PROGRAMS, self._programs)
+        for programs in PROGRAMS:
+            shutil.copytree(programs, self._programs, dirs_exist_ok=True)
         (self._package / "node_modules").symlink_to(self._modules)
 
     def install(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from asyncio import subprocess
 from contextlib import asynccontextmanager
+from datetime import datetime  # noqa: TC003 - the model reads the annotation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,11 @@ from support.replicas import GREETING, AlphaDouble, environment
 from support.typescript import TypeScript
 
 from reside.jazz import Node
+from reside.jazz.typed import CoMapModel, ListOf
 from reside.locks import LockService
+from reside.model.endpoints import rpc_path
 from reside.model.permissions import Grant, PermissionRef
+from reside.replica.client import call_method
 from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:
@@ -28,8 +33,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
+COUNTING = "registry.example/contracts/counting.v1"
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GREETINGS = {"python": "Hello, caller", "typescript": "Hi, caller"}
+
+
+class Counter(CoMapModel):
+    """The data of `typescript/counter`."""
+
+    count: int
+    by: ListOf[str]
+    last: datetime | None = None
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +111,37 @@ async def test_a_grant_waits_for_the_lock_that_another_language_holds_and_is_car
     assert [
         edit.value for edit in (await alpha_double.node.load_map(str(permissions[ref.key]))).history("current")
     ] == [granted.document()]
+
+
+async def test_transactions_of_two_pods_on_the_data_of_a_contract_lose_no_write(
+    alpha_double: AlphaDouble, typescript: TypeScript
+) -> None:
+    counter, client = await alpha_double.identity("counter"), await alpha_double.account("client")
+    ports = (free_port(), free_port())
+    async with (
+        running(typescript, "typescript", "counter", counter, ports[0]),
+        running(typescript, "typescript", "counter", counter, ports[1]),
+        httpx2.AsyncClient(trust_env=False) as http,
+    ):
+
+        async def count(number: int) -> Any:
+            return await call_method(
+                http,
+                client,
+                endpoint=f"http://127.0.0.1:{ports[number % 2]}",
+                receiver=counter.credentials.account_id,
+                path=rpc_path("counter", COUNTING, "count"),
+                body={"by": str(number)},
+            )
+
+        counted = await asyncio.gather(*(count(number) for number in range(8)))
+        assert sorted(answer["count"] for answer in counted) == list(range(1, 9))
+        async with Node(alpha_double.servers.jazz.url, client) as reader:
+            await reader.login()
+            profile = await load_profile(reader, counter.credentials.account_id)
+            shown = await Counter.load(reader, str(profile.contracts[COUNTING]), resolve=lambda counter: counter.by)
+            assert (shown.count, sorted(shown.by)) == (8, [str(number) for number in range(8)])
+            assert shown.last is not None
 
 
 async def watchers(etcd: str) -> int:
