@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from reside.jazz import AccountId, Credentials, Node
-    from reside.replica import Context, Json
+    from reside.replica import Context, Json, ReplicaSettings
 
 GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
 
@@ -65,7 +65,11 @@ class AlphaDouble(SmallAlpha):
 
 def environment(identity: Identity, port: int) -> dict[str, str]:
     """Return the environment of a process that runs a replica on a loopback port."""
-    settings = identity.settings
+    return variables(identity.settings, port)
+
+
+def variables(settings: ReplicaSettings, port: int) -> dict[str, str]:
+    """Return the environment of a process with these settings, on a loopback port."""
     return {
         "PATH": os.environ["PATH"],
         "RESIDE_REPLICA_NAME": settings.replica_name,

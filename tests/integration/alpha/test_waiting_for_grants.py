@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from asyncio import subprocess
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import httpx2
 import pytest
 from integration.alpha.test_system_load import push_system
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
 from support.eventually import eventually
+from support.replicas import variables
 
 from reside.alpha import bootstrap
 from reside.jazz import Credentials
@@ -21,6 +25,8 @@ from reside.replica import Call, Replica, ReplicaSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from support.typescript import TypeScript
 
     from reside.replica import Context, Json
 
@@ -51,9 +57,13 @@ def build_greeter() -> Replica:
 @asynccontextmanager
 async def running(cluster: AlphaCluster, replica: Replica, name: str, account: Credentials) -> AsyncIterator[Context]:
     """Run a loaded replica in this process."""
-    settings = ReplicaSettings(**cluster.servers.members(account, (await cluster.replica(name)).control_block, name))
-    async with replica.start(settings) as context:
+    async with replica.start(await settings_of(cluster, name, account)) as context:
         yield context
+
+
+async def settings_of(cluster: AlphaCluster, name: str, account: Credentials) -> ReplicaSettings:
+    """Return the settings of a loaded replica."""
+    return ReplicaSettings(**cluster.servers.members(account, (await cluster.replica(name)).control_block, name))
 
 
 @pytest.fixture(scope="module")
@@ -169,3 +179,42 @@ async def test_a_replica_whose_request_is_refused_gets_the_reason_now_and_later(
         await asking
     with pytest.raises(NotAllowed, match="the blue room is closed"):
         await report.ask(greeter, "room", params={"room": "blue"}, within_s=10)
+
+
+async def test_a_replica_in_typescript_asks_and_takes_a_lock_as_the_user_that_alpha_has_made(
+    cluster: AlphaCluster, admin: Client, report: Context, typescript: TypeScript
+) -> None:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        stranger = await http.post(f"{cluster.servers.etcd.url}/v3/kv/range", json={"key": "AA=="})
+    assert "user name is empty" in stranger.text
+    settings = await settings_of(cluster, "report", report.credentials)
+    process = await subprocess.create_subprocess_exec(
+        *typescript.program("asker"), env={**variables(settings, 0), "CONTRACT": GREETING}, stdout=subprocess.PIPE
+    )
+    try:
+        await decide(cluster, admin, "approve-permission", await order(cluster, "room", params={"room": "red"}), "red")
+        refused = await order(cluster, "room", reason="it is closed")
+        await decide(cluster, admin, "reject-permission", refused, "black")
+        async with asyncio.timeout(90):
+            out, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    lines = {line["event"]: line for line in map(json.loads, out.splitlines())}
+    assert (process.returncode, lines["granted"]["params"]) == (0, {"room": "red"}), lines
+    assert lines["granted"]["again"] == {"room": "red"}
+    assert int(lines["locked"]["revision"]) > 0
+    assert lines["refused"]["code"] == "not-allowed"
+    assert "room of greeter was rejected: it is closed" in lines["refused"]["message"]
+
+
+async def decide(cluster: AlphaCluster, admin: Client, method: str, body: dict[str, Any], room: str) -> None:
+    """Decide on the permission for a room once it was asked for."""
+    asked = await order(cluster, "room", instanceId=room)
+
+    async def look() -> list[str]:
+        return [source["status"] for source in (await admin.call("explain-permission", asked))["sources"]]
+
+    await eventually(f"the request for {room}", look, lambda seen: seen == ["pending"], within=90)
+    await admin.call(method, asked | body)

@@ -16,7 +16,6 @@ import pytest
 from support.eventually import eventually
 from support.registry import free_port
 from support.replicas import GREETING, AlphaDouble, environment
-from support.typescript import TypeScript
 
 from reside.jazz import Node
 from reside.jazz.typed import CoMapModel, ListOf
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from support.replicas import Identity
+    from support.typescript import TypeScript
 
 pytestmark = pytest.mark.anyio
 
@@ -44,14 +44,6 @@ class Counter(CoMapModel):
     count: int
     by: ListOf[str]
     last: datetime | None = None
-
-
-@pytest.fixture(scope="module")
-def typescript(tmp_path_factory: pytest.TempPathFactory) -> TypeScript:
-    """Pack the package, and install it for the examples."""
-    made = TypeScript(tmp_path_factory.mktemp("typescript"))
-    made.install()
-    return made
 
 
 def test_the_package_has_no_errors_of_types_and_style_and_reads_the_vectors(typescript: TypeScript) -> None:
