@@ -25,8 +25,16 @@ def declare(contract: ContractManifest) -> Replica:
     replica.method(SECRET_CONTRACT, names.SET_SECRET)(rpc.set_secret)
     replica.method(SECRET_CONTRACT, names.DELETE_SECRET)(rpc.delete_secret)
     replica.method(SECRET_CONTRACT, names.LIST_SECRETS)(rpc.list_secrets)
-    replica.main(_erase_left)
+    replica.main(_main)
     return replica
+
+
+async def erase_left(context: Context) -> None:
+    """Delete what an earlier process has left of former values, if it died."""
+    secrets = await open_secrets(context)
+    for name in secrets.names():
+        async with secrets.transaction() as tx:
+            await tx.run_exclusively(partial(secrets.erase_stale, name))
 
 
 async def _reader_granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
@@ -44,13 +52,9 @@ async def _reader_revoked(context: Context, ref: PermissionRef, _grant: Grant) -
     if name is not None and is_name(name):
         secrets = await open_secrets(context)
         async with secrets.transaction() as tx:
-            await tx.run_exclusively(lambda: secrets.sync_readers(name))
+            await tx.run_exclusively(lambda: secrets.forget_unused(name))
 
 
-async def _erase_left(context: Context) -> None:
-    """Delete what an earlier process has left of former values, if it died; then wait for calls."""
-    secrets = await open_secrets(context)
-    for name in secrets.names():
-        async with secrets.transaction() as tx:
-            await tx.run_exclusively(partial(secrets.erase_stale, name))
+async def _main(context: Context) -> None:
+    await erase_left(context)
     await context.node.until_closed()

@@ -87,10 +87,7 @@ class Secrets:
             found = node.create_group().create_map({"name": name})
             await node.flush()  # the index names no map that the server does not have
             self.index.set(name, found.id)
-        pointer = await node.unique_map(self.context.public, secret_by_name(name))
-        if pointer.get(TARGET) != found.id:
-            pointer.set(TARGET, found.id)
-            await node.flush()  # before a map that this one replaces is deleted
+        await self._point_to(name, found)
         return found
 
     async def add_reader(self, name: str, account: str) -> None:
@@ -132,30 +129,55 @@ class Secrets:
         made.set(VALUE, value)
         await node.flush()  # whoever reads the new state finds the value
         state = SecretState(value=made.id, version=_next(before), at=node.now_ms(), by=by, handed=handed)
-        await self._replace(found, before, state)
+        await self._replace(name, found, before, state)
         return state
 
     async def delete(self, name: str, *, by: str) -> SecretState | None:
-        """Delete the value of a secret; None if it has none. Its readers and writers keep their permissions.
+        """Delete the value of a secret. Its readers and writers keep their permissions.
 
-        The name of a secret that nobody has a permission on is forgotten.
+        The name of a secret that nobody has a permission on is forgotten. None: there was neither a value nor such a
+        name.
         """
         found = await self.find(name)
         before = None if found is None else SecretState.parse(found.get(STATE))
-        if found is None or before is None or before.value is None:
-            return None
-        state = SecretState(version=_next(before), at=self.context.node.now_ms(), by=by)
-        await self._replace(found, before, state)
+        state = None
+        if found is not None and before is not None and before.value is not None:
+            state = SecretState(version=_next(before), at=self.context.node.now_ms(), by=by)
+            await self._replace(name, found, before, state)
+        if not await self.forget_unused(name):
+            return state
+        return state or before or SecretState(version=0, at=self.context.node.now_ms(), by=by)
+
+    async def forget_unused(self, name: str) -> bool:
+        """Remove who may no longer read a secret; forget the name if it has no value and nobody has a permission on it.
+
+        Returns:
+            whether the name was known, and is forgotten.
+
+        Raises:
+            NotReady: see `sync_readers`.
+        """
         await self.sync_readers(name)
-        if not any(_is_of(p, name) for p in self.permissions()):
-            self.index.delete(name)
-        return state
+        state = await self.state(name)
+        if name not in self.index or (state is not None and state.value is not None):
+            return False
+        if any(_is_of(p, name) for p in self.permissions()):
+            return False
+        self.index.delete(name)
+        return True
 
     async def erase_stale(self, name: str) -> None:
         """Delete what a process that died has left of the values of a secret."""
         found = await self.find(name)
-        if found is not None and _stale(found):
-            await self._erase(found)
+        if found is not None:
+            await self._erase(name, found)
+
+    async def _point_to(self, name: str, found: CoMap) -> None:
+        """Let the look-up of a secret point to its map."""
+        pointer = await self.context.node.unique_map(self.context.public, secret_by_name(name))
+        if pointer.get(TARGET) != found.id:
+            pointer.set(TARGET, found.id)
+            await self.context.node.flush()  # before a map that this one replaces is deleted
 
     async def _replace_map(self, name: str, found: CoMap) -> CoMap:
         """Give a secret another map, with the same content; the one before is stale."""
@@ -164,15 +186,17 @@ class Secrets:
         self.index.set(name, made.id)
         return await self.ensure(name)
 
-    async def _replace(self, found: CoMap, before: SecretState | None, state: SecretState) -> None:
+    async def _replace(self, name: str, found: CoMap, before: SecretState | None, state: SecretState) -> None:
         left = [co_id for co_id in _stale(found) if co_id != state.value]
         former = [] if before is None or before.value is None else [before.value]
         found.update({STATE: state.document(), _STALE: [*left, *former]})
         await self.context.node.flush()  # nobody is left with the id of a value that is gone
-        await self._erase(found)
+        await self._erase(name, found)
 
-    async def _erase(self, found: CoMap) -> None:
+    async def _erase(self, name: str, found: CoMap) -> None:
         stale = _stale(found)
+        if stale:
+            await self._point_to(name, found)  # one of them may be the map before: a process died after it replaced it
         for co_id in stale:
             try:
                 (await self.context.node.load_map(CoId(co_id))).destroy()

@@ -17,6 +17,8 @@ from support.jazz_server import jazz_server
 
 from reside.jazz.wire.header import unique_header
 from reside.model.secret_contract import STATE, secret_by_name
+from reside.secrets import store
+from reside.secrets.app import erase_left
 from reside.secrets.store import ROOT_NAME, open_secrets
 from reside.testing import cluster as in_process
 
@@ -76,6 +78,23 @@ async def test_a_value_is_whole_and_no_other_is_left_wherever_the_replica_dies(s
                 assert value == later
                 assert point > 4
                 break
+
+
+async def test_readers_find_a_value_after_a_death_between_its_new_map_and_the_look_up(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The start after it deletes the map before, to which the look-up still points."""
+    monkeypatch.setattr(store, "REPLACE_AFTER", 0)
+    reader = await world.user(reads=name)
+    await write(world, name, "kept")
+    secrets = await open_secrets(world.context)
+    before = secrets.index[name]
+    with death_at(world.context, 3), suppress(Death):  # the map, its place in the index, the look-up
+        await write(world, name, "never set")
+    assert secrets.index[name] != before
+    await erase_left(world.context)
+    assert await is_deleted(world.context.node, before)
+    assert await world.get(reader, name) == "kept"
 
 
 async def squatted(node: Node, url: str, group: str, name: str, forged: list[dict[str, object]]) -> None:

@@ -86,6 +86,26 @@ async def test_a_removed_reader_reads_no_later_value(world: World, name: str) ->
     await eventually("the value again", lambda: world.get(reader, name), lambda seen: seen == "value-after")
 
 
+async def test_a_name_without_a_value_and_permissions_is_forgotten(world: World, name: str) -> None:
+    """Otherwise it would count forever, and a cluster has a number of names."""
+    secrets = await store.open_secrets(world.context)
+    reader, writer, manager = await world.user(reads=name), await world.user(), await world.user()
+    await world.cluster.grant(manager, world.keeper, MANAGE_SECRETS)
+    assert name in secrets.index
+    await world.cluster.revoke(reader, world.keeper, READ_SECRET, name)
+    await eventually("no name", lambda: name not in secrets.index)
+    await world.cluster.grant(writer, world.keeper, WRITE_SECRET, name)
+    await world.set(writer, name, "value")
+    assert await writer.call(world.keeper, DELETE_SECRET, {"name": name}) == {"name": name, "version": 2}
+    assert name in secrets.index
+    await world.cluster.revoke(writer, world.keeper, WRITE_SECRET, name)
+    assert await manager.call(world.keeper, DELETE_SECRET, {"name": name}) == {"name": name, "version": 2}
+    assert name not in secrets.index
+    with pytest.raises(InvalidInput, match="has no value"):
+        await manager.call(world.keeper, DELETE_SECRET, {"name": name})
+    await world.cluster.revoke(manager, world.keeper, MANAGE_SECRETS)
+
+
 async def test_a_revocation_counts_before_its_handler_has_run(
     world: World, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
