@@ -19,7 +19,7 @@ from reside.common.transience import is_expected
 from reside.common.workqueue import WorkQueue
 from reside.jazz import AccountId, ValueDeleted
 from reside.model.errors import ResideError
-from reside.model.sentinel_data import ERROR, FILE, RESULT, SINCE
+from reside.model.sentinel_data import ERROR, FILE, RESULT, SHOW_LOGS, SINCE
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.contract.operator_requests import read_request, remaining_s
 from reside.sentinel.errors import fault_text, judge
@@ -111,7 +111,7 @@ class OperatorRequests:
 
     async def _carry_out(self, request: OperatorRequest, answer: CoMap) -> bool:
         """Carry out a request and answer it; return False if there is nothing to answer yet."""
-        if SINCE not in request.members:  # one that follows logs comes again and again, and would follow its own line
+        if is_logged(request):
             shown = {name: value for name, value in request.members.items() if isinstance(value, str | list | bool)}
             _log.info("operator request", by=request.by, **{f"request_{name}": value for name, value in shown.items()})
         try:
@@ -166,3 +166,11 @@ class OperatorRequests:
             return await self._context.replica.node.load_map(target)
         except ValueDeleted:
             return None
+
+
+def is_logged(request: OperatorRequest) -> bool:
+    """Return whether a request is logged: all but those that follow logs, which come again and again.
+
+    Who follows the logs of the Sentinel would follow that line.
+    """
+    return request.action != SHOW_LOGS or SINCE not in request.members

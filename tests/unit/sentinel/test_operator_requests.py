@@ -10,6 +10,7 @@ from reside.jazz import Edit, SessionId
 from reside.model.errors import InvalidInput, NotAllowed
 from reside.sentinel.contract.desired_stacks import Rights
 from reside.sentinel.contract.operator_requests import COUNTS_MS, OperatorRequest, read_request, remaining_s
+from reside.sentinel.term.operator_requests import is_logged
 from reside.sentinel.term.reassigning import Change, outcome, refusal
 
 NOW = 10_000_000
@@ -43,6 +44,18 @@ def test_a_request_that_is_not_understood_is_refused(value: Any) -> None:
 def test_a_request_needs_the_permission_of_its_action() -> None:
     with pytest.raises(NotAllowed, match="stack:reassign"):
         read_request([edit(by=NEW)], RIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("action", "members", "logged"),
+    [
+        ("logs", {"since": {}}, False),
+        ("logs", {}, True),
+        ("reassign", {"since": {}}, True),  # else an operator could keep what it does out of the log
+    ],
+)
+def test_only_requests_that_follow_logs_are_not_logged(action: str, members: dict[str, Any], *, logged: bool) -> None:
+    assert is_logged(OperatorRequest(OPERATOR, action, members)) is logged  # type: ignore[arg-type] # as above
 
 
 @pytest.mark.parametrize("stacks", ["demo", [1], {"demo": 1}])
