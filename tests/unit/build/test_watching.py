@@ -22,11 +22,6 @@ pytestmark = pytest.mark.anyio
 def folder(tmp_path: Path) -> Path:
     """Return a folder with a file, a file in a folder, and a link to a file elsewhere."""
     (tmp_path / "replica/inner").mkdir(parents=True)
-    (tmp_path / "common").mkdir()
-    for name in ("replica/main.py", "replica/inner/more.py", "common/contract.yaml"):
-        (tmp_path / name).write_text("1")
-    (tmp_path / "replica/contract.yaml").symlink_to("../common/contract.yaml")
-
     (tmp_path / "others").mkdir()
     for name in ("replica/main.py", "replica/inner/more.py", "others/contract.yaml"):
         (tmp_path / name).write_text("1")
@@ -57,8 +52,6 @@ def _add_folder(folder: Path) -> None:
 
 
 def _change_elsewhere(folder: Path) -> None:
-    (folder.parent / "common/contract.yaml").write_text("2")
-
     (folder.parent / "others/contract.yaml").write_text("2")
 
 
@@ -101,6 +94,4 @@ async def test_without_watches_of_the_system_the_folder_is_polled(
 def test_links_to_files_elsewhere_are_followed(folder: Path) -> None:
     (folder / "broken").symlink_to("nowhere")
     (folder / "inside").symlink_to("main.py")
-    assert elsewhere(folder) == {folder.parent / "common"}
-
     assert elsewhere(folder) == {folder.parent / "others"}
