@@ -8,13 +8,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from support.platform import ROOT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from support.platform import Platform
 
 _IN_ITS_OWN_HOSTS = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"')
@@ -46,6 +45,11 @@ class Outside:
         done = self.reside(*arguments, typed=typed)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+    def shell(self, script: str) -> subprocess.CompletedProcess[str]:
+        """Run a script, in which `reside` is the command."""
+        folder = str(Path(self.command[0]).parent)
+        return self._run("bash", "-ec", f"PATH={folder}:$PATH\n{script}", typed="", trusting=True)
 
     def program(self, module: str) -> subprocess.CompletedProcess[str]:
         """Run a Python module of the tests."""

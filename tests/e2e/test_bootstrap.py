@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from e2e.bootstraps import FIRST, PHASES, STEPS, beside, check_up, claim, contents, here, kill_at
+
+
+from e2e.bootstraps import FIRST, PHASES, beside, check_up, contents, here, kill_at
 from e2e.outside import outside
+from e2e.pages import reader, scripts
 from e2e.private_images import private_images, refusal
 from support.api_only import api_only
 from support.eventually import eventually_sync
@@ -35,7 +39,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1200)
 
 
-DOMAIN = "seeded.example.test"
+DOMAIN = "team.example.org"
+"""The domain of the README."""
+JOINS = "A team's cluster with a domain"
+"""The section of the README about a cluster with a domain."""
 GATED = "gated.example.test"
 """A domain that a gateway serves."""
 
@@ -55,28 +62,38 @@ class Remote:
 
 @pytest.fixture(scope="module")
 def seeded(kubernetes: Platform) -> Iterator[Platform]:
-    """Yield a cluster with a domain that the seed's Job has created, and delete its namespace."""
-    cluster = beside(kubernetes, "seeded")
-    kubernetes.kubectl("create", "namespace", "seeded")
-    manifest = cluster.reside("cluster", "manifest", *here(cluster)).stdout
-    assert "${RESIDE_BOOTSTRAP_DOMAIN}" in manifest
-    assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in manifest
-    _apply(cluster, manifest.replace("${RESIDE_BOOTSTRAP_DOMAIN}", DOMAIN))
-    _wait_for(cluster, "failed")
-    assert "RESIDE_BOOTSTRAP_CLUSTER_ISSUER is not set" in _record(cluster)["error"]
-    cluster.kubectl("delete", "job", "seed")
-    filled = manifest.replace("${RESIDE_BOOTSTRAP_DOMAIN}", DOMAIN)
-    _apply(cluster, filled.replace("${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}", str(kubernetes.info.ingress_issuer)))
-    _wait_for(cluster, "succeeded")
+    """Yield a cluster with a domain that the README's commands have created by the seed's Job; delete its namespace."""
+    _check_that_a_domain_needs_an_issuer(beside(kubernetes, "unfilled"))
+    cluster = beside(kubernetes, "team")
+    known = {"letsencrypt": str(kubernetes.info.ingress_issuer)}
+    create, *_ = scripts(JOINS, known | {"ghcr.io/acme/reside": f"{kubernetes.info.registry_host}/reside"})
+    home = cluster.folder / "home"
+    home.mkdir()
+    shell = reader(cluster, home, home)
+    shell.environment["KUBECONFIG"] = str(cluster.kubeconfig)
+    shell.run(create, seconds=600)
     end = ("wait", "--for=delete", "job/seed", "--timeout=400s")
     cluster.run("kubectl", "--namespace", cluster.namespace, *end, seconds=430)
     yield cluster
-    kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")
+    kubernetes.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=true")
+
+
+def _check_that_a_domain_needs_an_issuer(cluster: Platform) -> None:
+    """Check what a seed does whose manifest has the placeholder of the issuer."""
+    cluster.run("kubectl", "create", "namespace", cluster.namespace)
+    manifest = cluster.reside("cluster", "manifest", *here(cluster)).stdout
+    assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in manifest
+    path = cluster.folder / "seed.yaml"
+    path.write_text(manifest.replace("${RESIDE_BOOTSTRAP_DOMAIN}", DOMAIN))
+    cluster.kubectl("apply", "-f", str(path))
+    failed = ("configmap/reside-cluster", "--for=jsonpath={.data.result}=failed")
+    cluster.run("kubectl", "--namespace", cluster.namespace, "wait", *failed, "--timeout=400s", seconds=430)
+    assert "RESIDE_BOOTSTRAP_CLUSTER_ISSUER is not set" in _record(cluster)["error"]
+    cluster.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=false")
 
 
 def test_the_seeds_job_creates_a_cluster_and_records_how(seeded: Platform) -> None:
     _check_record(seeded)
-    claim(seeded)
     check_up(seeded)
 
 
@@ -89,18 +106,16 @@ def _use_from_outside(cluster: Platform) -> None:
     far = outside(cluster, DOMAIN)
     impostor = far.reside("cluster", "add", "far", DOMAIN, trusting=False)
     assert (impostor.returncode, "certificate" in impostor.stderr) == (1, True)
+    _, join, grant = scripts(JOINS)
     added = eventually_sync(
-        "Alpha's account by the domain",
-        lambda: far.reside("cluster", "add", "far", DOMAIN, "--account", "guest"),
-        lambda done: done.returncode == 0,
-        within=120,
+        "Alpha's account by the domain", lambda: far.shell(join), lambda done: done.returncode == 0, within=120
     ).stdout
     known = json.loads(far.done("cluster", "info", "--output", "json"))
     assert known["alphaReplicaId"] == _record(cluster)["alphaAccount"]
     guest = json.loads(far.done("account", "list", "--output", "json"))[0]["accountId"]
     assert guest in added
     eventually_sync("an answer by the domain", lambda: far.reside("replica", "list"), _is_refused, within=120)
-    cluster.reside("permission", "grant", guest, "--super-admin")
+    reader(cluster, cluster.folder / "home").run(grant.replace("ACCOUNT", guest))
     listed = json.loads(far.done("replica", "list", "--output", "json"))
     assert {row["name"] for row in listed} == set(FIRST)
     unverified = far.reside("replica", "list", trusting=False)
@@ -136,17 +151,6 @@ def _load_and_call_from_outside(cluster: Platform, far: Outside, guest: str) -> 
 
 def _has_succeeded(done: subprocess.CompletedProcess[str]) -> bool:
     return done.returncode == 0
-
-
-def _apply(cluster: Platform, manifest: str) -> None:
-    cluster.folder.mkdir(exist_ok=True)
-    (cluster.folder / "seed.yaml").write_text(manifest)
-    cluster.kubectl("apply", "-f", str(cluster.folder / "seed.yaml"))
-
-
-def _wait_for(cluster: Platform, result: str) -> None:
-    record = ("configmap/reside-cluster", f"--for=jsonpath={{.data.result}}={result}")
-    cluster.run("kubectl", "--namespace", cluster.namespace, "wait", *record, "--timeout=400s", seconds=430)
 
 
 def _record(cluster: Platform) -> dict[str, str]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.bootstraps import FIRST, beside
+from e2e.pages import reader, scripts
 from support.eventually import eventually_sync
 
 from reside.cli import up
 
 if TYPE_CHECKING:
     import subprocess
+    from pathlib import Path
 
     from support.platform import Platform
 
@@ -34,6 +36,24 @@ def test_make_up_uses_an_existing_cluster_and_a_second_run_changes_nothing(kuber
     pods = uids(cluster)
     make_up(cluster)
     assert uids(cluster) == pods
+    kubernetes.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=true")
+
+
+def test_the_quick_start_of_the_readme_is_true(kubernetes: Platform, tmp_path: Path) -> None:
+    cluster = beside(kubernetes, "reside")
+    info = cluster.info
+    repository = f"{info.registry_host}/reside"
+    shell = reader(cluster, tmp_path)
+    shell.environment |= {
+        "KUBECONFIG": str(info.kubeconfig),
+        "RESIDE_REGISTRY_MIRRORS": json.dumps({info.registry_host: f"http://{info.registry_loopback}"}),
+        "RESIDE_BOOTSTRAP_REGISTRY_MIRRORS": json.dumps({info.registry_host: info.registry_bridge}),
+    }
+    for script in scripts(
+        "A Kubernetes cluster that you have", {"CONTEXT": info.context, "ghcr.io/acme/reside": repository}
+    ):
+        shell.run(script, seconds=600)
+    assert {name: row["id"] for name, row in cluster.replicas().items()} == {**FIRST, "greeter": 3}
     kubernetes.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=true")
 
 
