@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from e2e.bootstraps import FIRST, PHASES, STEPS, beside, check_up, claim, contents, here, kill_at
-
-
-from e2e.bootstraps import FIRST, PHASES, beside, check_up, contents, here, kill_at
+from e2e.bootstraps import FIRST, PHASES, STEPS, beside, check_up, contents, here, kill_at
 from e2e.outside import outside
 from e2e.pages import reader, scripts
 from e2e.private_images import private_images, refusal
