@@ -94,6 +94,7 @@ export class Replica {
       throw new Error("RESIDE_AGENT_SECRET does not belong to RESIDE_ACCOUNT_ID");
     }
     const { accountId: accountID, agentSecret: accountSecret, syncServerUrl: syncServer } = settings;
+    await attempt(() => reach(syncServer)); // jazz-tools gives up, and leaves its connection behind
     const jazz = await attempt(() => startWorker({ accountID, accountSecret, syncServer, crypto, skipInboxLoad: true }));
     const worker = await jazz.worker.$jazz.ensureLoaded({ resolve: { profile: true } });
     const block = await attempt(() => ControlBlock.load(worker.$jazz.localNode, settings.controlBlockId));
@@ -155,6 +156,20 @@ export class Replica {
       ),
     });
   }
+}
+
+/** Connect to the sync server once. */
+function reach(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(url);
+    socket.addEventListener("open", () => {
+      resolve();
+      socket.close();
+    });
+    socket.addEventListener("error", () => {
+      reject(new ResideError("not-ready", `the sync server ${url} can't be reached`));
+    });
+  });
 }
 
 /** Try a step of the start again while what it needs is not ready. */

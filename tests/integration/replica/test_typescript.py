@@ -136,6 +136,27 @@ async def test_transactions_of_two_pods_on_the_data_of_a_contract_lose_no_write(
             assert shown.last is not None
 
 
+async def test_a_replica_waits_for_the_sync_server_at_its_start_and_returns_to_it_later(
+    alpha_double: AlphaDouble, typescript: TypeScript
+) -> None:
+    greeter, jazz = await alpha_double.identity("greeter"), alpha_double.servers.jazz
+    ref = PermissionRef((await alpha_double.account("grantee")).account_id, GREETING, "greet")
+    jazz.stop()
+    try:
+        async with running(typescript, "typescript", "greeter", greeter, free_port(), status=503) as http:
+            assert (await http.get("/healthz")).status_code == 200
+            assert (await http.get("/readyz")).json() == {"ready": False, "missing": ["starting"]}
+            for grant in (Grant(granted=True), Grant(granted=False)):
+                jazz.kill()
+                jazz.start()
+                await alpha_double.expect(greeter, ref, grant)
+                await alpha_double.until_current(greeter, ref, grant)
+                assert (await http.get("/readyz")).status_code == 200
+    finally:
+        jazz.kill()
+        jazz.start()
+
+
 async def watchers(etcd: str) -> int:
     """Return how many watches etcd serves."""
     async with httpx2.AsyncClient(trust_env=False) as http:
@@ -159,9 +180,12 @@ async def last_result(reader: Node, caller: Identity, outcome: str) -> dict[str,
 
 @asynccontextmanager
 async def running(
-    typescript: TypeScript, language: str, name: str, identity: Identity, port: int
+    typescript: TypeScript, language: str, name: str, identity: Identity, port: int, *, status: int = 200
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """Run an example in a language as a process; stop it as Kubernetes does, with exit code 0."""
+    """Run an example in a language as a process; stop it as Kubernetes does, with exit code 0.
+
+    The block begins when the readiness has this status.
+    """
     if language == "typescript":
         command, folder = typescript.program(name), EXAMPLES
     else:
@@ -178,7 +202,7 @@ async def running(
                 except httpx2.TransportError as error:
                     return str(error)
 
-            await eventually("readiness", ready, lambda seen: seen == "200", within=90)
+            await eventually("readiness", ready, lambda seen: seen == str(status), within=90)
             yield http
     finally:
         if process.returncode is None:
