@@ -11,12 +11,13 @@ import time
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from reside.access.errors import AccessError
 from reside.cli import output
 from reside.cli.explanations import with_cure
 from reside.jazz import JazzTimeout, JazzUnavailable
 from reside.model.constants import ALPHA_NAME
 from reside.model.endpoints import account_path
-from reside.model.errors import NotReady
+from reside.model.errors import NotReady, ResideError
 from reside.replica.background import in_background
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ async def _absent(session: Session) -> str | None:
     try:
         address = await session.endpoint()
         answer = await session.http.get(f"{address}{account_path(ALPHA_NAME)}", timeout=_LOOK_S)
-    except (NotReady, httpx2.TransportError):
+    except (ResideError, AccessError, OSError, httpx2.TransportError):  # the block waits for Jazz, and goes on
         return "Alpha can't be reached"
     return "Alpha is starting" if answer.is_server_error else None
 

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from reside.access.errors import PortForwardError
 from reside.access.target import Target
 from reside.cli import library_logs
 from reside.cli.accounts import credentials_of
@@ -181,14 +182,20 @@ def endpoint_at(address: str) -> Endpoint:
 
 
 def opened_once(open_it: Callable[[], Awaitable[str]]) -> Endpoint:
-    """Return an endpoint that is opened at its first use: most commands only read Jazz, and a port-forward is slow."""
+    """Return an endpoint that is opened at its first use: most commands only read Jazz, and a port-forward is slow.
+
+    It raises NotReady if a port-forward is not ready in time, as while no pod runs, and then tries again.
+    """
     address: list[str] = []
     lock = asyncio.Lock()
 
     async def endpoint() -> str:
         async with lock:
             if not address:
-                address.append(await open_it())
+                try:
+                    address.append(await open_it())
+                except PortForwardError as error:
+                    raise NotReady(str(error)) from None
         return address[0]
 
     return endpoint

@@ -7,19 +7,30 @@ from io import StringIO
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+
+from typing import TYPE_CHECKING, cast
+
 import httpx2
 import pytest
 import stamina
 from rich.console import Console
+from support.eventually import eventually
 
+from reside.access.errors import KubectlMissingError, PortForwardError
 from reside.cli import outages, output
 from reside.cli.outages import Notice, leaving, repeated
 from reside.cli.session import endpoint_at
+
+
+from reside.cli.outages import Notice, leaving, outages_shown, repeated
+from reside.cli.session import opened_once
 from reside.jazz import JazzTimeout
 from reside.model.errors import InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from reside.cli.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -116,3 +127,44 @@ async def test_alpha_is_asked_at_its_address(status: int, absent: str | None) ->
         )
         assert await outages._absent(session) == absent
     assert asked == ["http://alpha/replicas/alpha/account"]
+
+
+async def test_a_forward_that_is_not_ready_is_an_outage_and_opened_again() -> None:
+    """No pod of Alpha may run while kubectl tries it."""
+    answers: list[Exception | str] = [PortForwardError("svc/alpha", "not ready after 30 s"), "http://127.0.0.1:1"]
+
+    async def open_it() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    endpoint = opened_once(open_it)
+    with pytest.raises(NotReady, match="svc/alpha: not ready after 30 s"):
+        await endpoint()
+    assert await endpoint() == await endpoint() == "http://127.0.0.1:1"
+
+
+class Unreachable:
+    """A session with Jazz whose Alpha has no address."""
+
+    node = SimpleNamespace(connected=True)
+    http = None
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def endpoint(self) -> str:
+        """Raise why."""
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [NotReady("no pod"), PortForwardError("svc/alpha", "no pod"), KubectlMissingError()])
+async def test_what_is_waited_for_in_jazz_does_not_end_because_alpha_has_no_address(
+    error: Exception, screen: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "_LOOK_S", 0)
+    session = cast("Session", Unreachable(error))
+    async with outages_shown(session):
+        await eventually("a look", screen.getvalue)
+    assert screen.getvalue().startswith("waiting: Alpha can't be reached")
