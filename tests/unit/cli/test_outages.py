@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from io import StringIO
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
-
-
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 import pytest
@@ -18,12 +15,8 @@ from support.eventually import eventually
 
 from reside.access.errors import KubectlMissingError, PortForwardError
 from reside.cli import outages, output
-from reside.cli.outages import Notice, leaving, repeated
-from reside.cli.session import endpoint_at
-
-
 from reside.cli.outages import Notice, leaving, outages_shown, repeated
-from reside.cli.session import opened_once
+from reside.cli.session import endpoint_at, opened_once
 from reside.jazz import JazzTimeout
 from reside.model.errors import InvalidInput, NotReady
 
