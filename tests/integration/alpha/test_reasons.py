@@ -186,7 +186,8 @@ async def test_jazz_that_is_away(cluster: AlphaCluster, operator: Operator) -> N
         said = await load.end()
     row.check_load(said)
     assert said.endswith("version 1 is running"), said
-    assert all(text in described for text in (*row.describe, row.cure)), described
+    cure = "`reside doctor` shows which part is away"
+    assert all(text in described for text in (*row.describe, cure)), described
 
 
 def test_all_rows_are_provoked() -> None:
