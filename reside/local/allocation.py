@@ -14,10 +14,11 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from reside.common.files import write_private
 from reside.local.errors import UsageError
@@ -57,9 +58,15 @@ def read_allocation(state: Path) -> Allocation | None:
     if not path.exists():
         return None
     try:
-        return Allocation(**json.loads(path.read_text()))
-    except (ValueError, TypeError) as error:
+        return Allocation(**known_members(Allocation, json.loads(path.read_text())))
+    except (ValueError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is invalid: remove the folder {state}, then run `reside local down`.") from error
+
+
+def known_members(kind: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that a dataclass has; a later release may have stored others, which this one ignores."""
+    names = {member.name for member in fields(kind)}
+    return {name: value for name, value in document.items() if name in names}
 
 
 def layout_of(allocation: Allocation, state: Path) -> Layout:
@@ -83,10 +90,23 @@ def extend(allocation: Allocation, state: Path, *, ingress: bool = False, nodes:
         ingress: whether an ingress controller and cert-manager are added.
         nodes: number of nodes that it has at least.
     """
-    added = replace(allocation, ingress=allocation.ingress or ingress, nodes=max(allocation.nodes, nodes))
-    if added != allocation:
-        write_private(state / INSTANCE_FILE, json.dumps(asdict(added)) + "\n")
-    return added
+    added = replace(allocation, ingress=allocation.ingress or ingress)
+    return with_nodes(added, state, max(allocation.nodes, nodes), stored=allocation)
+
+
+def with_nodes(allocation: Allocation, state: Path, nodes: int, *, stored: Allocation | None = None) -> Allocation:
+    """Store the number of nodes that the local cluster has from now on.
+
+    Args:
+        allocation: the allocation.
+        state: the state folder.
+        nodes: the number.
+        stored: what the state folder has, if it differs from the allocation.
+    """
+    changed = replace(allocation, nodes=nodes)
+    if changed != (stored or allocation):
+        write_private(state / INSTANCE_FILE, json.dumps(asdict(changed)) + "\n")
+    return changed
 
 
 @contextmanager

@@ -38,6 +38,12 @@ class Api:
             return None
         return self._checked(response)
 
+    def delete(self, path: str) -> None:
+        """Delete an object, unless it does not exist."""
+        response = self._send("DELETE", path)
+        if response.status_code != httpx2.codes.NOT_FOUND:
+            self._checked(response)
+
     def apply(self, desired: ApiObject) -> None:
         """Create or update an object by a server-side apply that takes over fields of other managers."""
         self.apply_text(desired.path, yaml.safe_dump(desired.body))

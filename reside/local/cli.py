@@ -60,7 +60,12 @@ def up(
         ),
     ] = False,
     nodes: Annotated[
-        int | None, typer.Option("--nodes", help="Number of nodes; as many as it has if not given, at first one.")
+        int | None,
+        typer.Option(
+            "--nodes",
+            help="Number of nodes; as many as it has if not given, at first one. With fewer than it has, the last ones "
+            "are drained and removed.",
+        ),
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:

@@ -25,6 +25,7 @@ from reside.local import (
     namespaces,
     network,
     node,
+    node_removal,
     pki,
     processes,
     workload,
@@ -64,12 +65,13 @@ class LocalCluster:
         control_plane_only: run only etcd, API server and controller-manager, on loopback, which needs no root.
             Ignored if the local cluster exists already.
         ingress: install Traefik and cert-manager as well. A local cluster that has them keeps them.
-        nodes: number of nodes; None: as many as it has, and one for a new local cluster. Nodes can only be added.
+        nodes: number of nodes; None: as many as it has, and one for a new local cluster. `up` adds nodes, or drains and
+            removes the last ones.
         toolchain: where to look for binaries; `Toolchain.default()` if None.
 
     Raises:
         UsageError: the name is invalid, the state folder belongs to a local cluster with another name, an ingress
-            controller or nodes are asked for without a node, or the local cluster has more nodes.
+            controller or nodes are asked for without a node, or so many nodes are impossible.
     """
 
     def __init__(
@@ -136,12 +138,13 @@ class LocalCluster:
 
         Raises:
             UsageError: root is required, or a tool is missing; the message contains the cure.
+            DrainError: a node that is to be removed has a pod that does not end.
             ComponentFailedError: a component does not start.
         """
         clock = Clock(progress)
         with allocation.file_lock(self._lock_file()):
             self._stop_orphaned(clock)
-            layout = self._allocate()
+            layout = self._without_surplus(self._allocate(), clock)
             supervisor = self._prepare(layout, clock)
             self._start_all(supervisor, layout, clock)
             result = info.describe(layout)
@@ -202,6 +205,23 @@ class LocalCluster:
         allocated = allocation.extend(allocated, self.state, ingress=self._wants_ingress, nodes=self._nodes)
         return allocation.layout_of(allocated, self.state)
 
+    def _without_surplus(self, layout: Layout, clock: Clock) -> Layout:
+        """Drain and remove the nodes that the local cluster is not to have, and what an interrupted removal left."""
+        if layout.control_plane_only:
+            return layout
+        supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
+        removed = [each for each in nodes(layout) if each.number > self._nodes]
+        running = [each for each in removed if supervisor.running(each.component("kubelet"))]
+        if running and supervisor.running("kube-apiserver"):
+            _run_step("drain", lambda: node_removal.drain(running, self._toolchain.find("kubectl")), clock)
+        if removed:
+            allocated = allocation.read_allocation(self.state)
+            assert allocated is not None  # noqa: S101 - `_allocate` has written it
+            layout = allocation.layout_of(allocation.with_nodes(allocated, self.state, self._nodes), self.state)
+        for each in node_removal.clean(layout, supervisor, components.names(self._components(layout, Path))):
+            clock.report(each.name, "stopped")
+        return layout
+
     def _existing_layout(self) -> Layout:
         allocated = allocation.read_allocation(self.state)
         if allocated is None:
@@ -244,6 +264,7 @@ class LocalCluster:
             starter.start(control_plane)
             return
         starter.start([*control_plane, *node.node(layout, find)])
+        node_removal.delete_objects(layout)
         for step, function in workload.install(layout, find):
             _run_step(step, function, clock)
         starter.start(node.after_objects(layout))
@@ -302,11 +323,6 @@ def _checked_nodes(wanted: int | None, existing: allocation.Allocation | None, *
         raise UsageError(f"A local cluster can't have {wanted} nodes: choose a number from 1 to {NODES[-1]}.")
     if number > 1 and control_plane_only:
         raise UsageError("A control plane alone has no nodes: leave out --nodes, or delete it with its state first.")
-    if existing is not None and number < existing.nodes:
-        raise UsageError(
-            f"Local cluster {existing.name!r} has {existing.nodes} nodes, and nodes can only be added: leave out "
-            "--nodes, stop pods on a node with `kubectl drain`, or delete all by `reside local down --delete-state`."
-        )
     return number
 
 

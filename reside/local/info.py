@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reside.common.files import write_private
+from reside.local.allocation import known_members
 from reside.local.layout import CLUSTER_ISSUER, REGISTRY_HOST, Layout
 from reside.local.node_layout import nodes
 
@@ -56,10 +57,10 @@ class ClusterInfo:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ClusterInfo":
-        """Return the value of a JSON form."""
+        """Return the value of a JSON form; members of a later release are ignored."""
         authority = data.get("ingress_authority")
         paths = {"kubeconfig": Path(data["kubeconfig"]), "ingress_authority": Path(authority) if authority else None}
-        return cls(**{**data, **paths, "nodes": tuple(data.get("nodes", ()))})
+        return cls(**{**known_members(cls, data), **paths, "nodes": tuple(data.get("nodes", ()))})
 
 
 def describe(layout: Layout) -> ClusterInfo:

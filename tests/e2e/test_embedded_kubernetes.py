@@ -30,7 +30,13 @@ from support.eventually import eventually, eventually_sync
 from reside.access.forward import PortForward
 from reside.common.processes import identify
 from reside.local.allocation import read_allocation
+
+
+from reside.common.tls import trusted_authorities
+from reside.local import ClusterInfo, LocalCluster, cgroups
+from reside.local.allocation import layout_of, read_allocation
 from reside.local.layout import CLUSTER_ISSUER
+from reside.local.node_layout import NodeLayout
 from reside.local.processes import marked
 from reside.local.toolchain import Toolchain
 
@@ -268,6 +274,32 @@ def test_pods_of_two_nodes_reach_each_other_and_a_stateful_set_leaves_a_dead_nod
     assert {status.state for status in cluster.local.status()} == {"running"}
     taints = ("get", "node", second, "-o", "jsonpath={.spec.taints}")
     eventually_sync("the second node in service", lambda: cluster.kubectl(*taints), lambda text: not text)
+
+    cluster.kubectl("delete", "pod", "movable-0")  # its next one prefers the second node again
+    eventually_sync("movable on the second node", lambda: place_of(cluster, "movable-0")[0], second.__eq__, within=240)
+    assert cluster.up(nodes=1).nodes == (first,)
+    assert cluster.kubectl("get", "nodes", "-o", "name").split() == [f"node/{first}"]
+    check_removed(cluster, 2)
+    eventually_sync("movable on the first node", lambda: place_of(cluster, "movable-0")[0], first.__eq__, within=240)
+    eventually_sync("an answer of movable", lambda: cluster.answers("movable"), within=POD_SECONDS)
+    assert cluster.ask("movable", "/kept") == "moves"
+    assert cluster.ask("first", "/name") == before
+    assert {status.state for status in cluster.local.status()} == {"running"}
+
+
+def check_removed(cluster: Cluster, number: int) -> None:
+    """Check that nothing of a node is left on this machine."""
+    allocation = read_allocation(cluster.local.state)
+    assert allocation is not None
+    node = NodeLayout(layout_of(allocation, cluster.local.state), number)
+    assert cgroups.processes(node.cgroup) == []
+    assert not node.network_namespace_file.exists()
+    commands = [Path(f"/proc/{process.pid}/cmdline").read_text() for process in marked(cluster.local.state)]
+    assert not [command for command in commands if f"node{number}" in command]
+    left = [
+        path for path in cluster.local.state.rglob("*") if path.name.startswith((f"node{number}", f"kubelet-{number}."))
+    ]
+    assert [path for path in left if path.suffix != ".log"] == []
 
 
 def test_down_leaves_only_the_state_from_which_up_restores_the_cluster(cluster: Cluster) -> None:

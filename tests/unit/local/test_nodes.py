@@ -10,7 +10,7 @@ import yaml
 
 from reside.local import LocalCluster, UsageError, cgroups, pki
 from reside.local.addons import objects
-from reside.local.allocation import Allocation, IndexAllocator, extend, layout_of, read_allocation
+from reside.local.allocation import Allocation, IndexAllocator, extend, layout_of, read_allocation, with_nodes
 from reside.local.components import Component, SocketHealth, control_plane
 from reside.local.control_nodes import ended_nodes
 from reside.local.info import describe, read_info, write_info
@@ -18,6 +18,7 @@ from reside.local.layout import Layout
 from reside.local.node import after_objects, config_files, node
 from reside.local.node_controller import OUT_OF_SERVICE, NodeController, decide
 from reside.local.node_layout import NodeLayout, existing_nodes, nodes
+from reside.local.node_removal import surplus
 from reside.local.supervise import Place, Supervisor
 
 THREE = Layout("three", 4, Path("/state"), control_plane_only=False, nodes=3)
@@ -91,7 +92,7 @@ def test_a_kubelet_is_restarted_when_its_configuration_changes(tmp_path: Path) -
         supervisor.stop(["sleep"])
 
 
-def test_the_number_of_nodes_is_remembered_and_only_grows(tmp_path: Path) -> None:
+def test_the_number_of_nodes_is_remembered(tmp_path: Path) -> None:
     state = tmp_path / "state"
     first = IndexAllocator(tmp_path / "all").allocate("state", state, lambda _: True, control_plane_only=False)
     assert first.nodes == 1
@@ -101,10 +102,20 @@ def test_the_number_of_nodes_is_remembered_and_only_grows(tmp_path: Path) -> Non
     assert stored is not None
     assert extend(stored, state, ingress=True).nodes == 3
     assert layout_of(stored, state).nodes == 3
-    LocalCluster("state", state)
-    LocalCluster("state", state, nodes=4)
-    with pytest.raises(UsageError, match="has 3 nodes, and nodes can only be added"):
-        LocalCluster("state", state, nodes=2)
+    fewer = with_nodes(stored, state, 2)
+    assert read_allocation(state) == fewer
+    assert [node.number for node in surplus(layout_of(fewer, state))] == list(range(3, 17))
+
+
+def test_members_that_a_later_release_has_stored_are_ignored(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    first = IndexAllocator(tmp_path / "all").allocate("state", state, lambda _: True, control_plane_only=False)
+    write_info(state, describe(layout_of(first, state)))
+    for file, read in (("instance.json", read_allocation), ("info.json", read_info)):
+        before = read(state)
+        document = json.loads((state / file).read_text())
+        (state / file).write_text(json.dumps(document | {"of_a_later_release": {"a": 1}}))
+        assert read(state) == before
 
 
 @pytest.mark.parametrize("number", [0, -1, 17])
