@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SETTLE_S: Final = 0.05
 """Seconds without a change after which files are read: editors replace a file in several steps."""
+LONGEST_S: Final = 2.0
+"""Seconds of changes after which files are read all the same: a program may write a file of the folder without end."""
 _CHANGES: Final = frozenset(
     {EVENT_TYPE_CLOSED, EVENT_TYPE_CREATED, EVENT_TYPE_DELETED, EVENT_TYPE_MODIFIED, EVENT_TYPE_MOVED}
 )
@@ -48,10 +50,10 @@ class Changes(FileSystemEventHandler):
             self._loop.call_soon_threadsafe(self._changed.set)
 
     async def wait(self) -> None:
-        """Wait for a change, and then until there is none for `SETTLE_S` seconds."""
+        """Wait for a change, and then until there is none for `SETTLE_S` seconds, but at most for `LONGEST_S`."""
         await self._changed.wait()
         self.first_at = time.monotonic()
-        while self._changed.is_set():
+        while self._changed.is_set() and time.monotonic() < self.first_at + LONGEST_S:
             self._changed.clear()
             await asyncio.sleep(SETTLE_S)
 
@@ -86,5 +88,5 @@ def _started(observer: BaseObserver, folder: Path, changes: Changes) -> BaseObse
 def elsewhere(folder: Path) -> set[Path]:
     """Return the folders outside of a folder that have files to which links in the folder point."""
     root = folder.resolve()
-    targets = (path.resolve() for path in folder.iterdir() if path.is_symlink())
-    return {target.parent for target in targets if target.is_file() and not target.is_relative_to(root)}
+    links = (path for path in folder.iterdir() if path.is_symlink() and path.is_file())  # no loop, which has no target
+    return {target.parent for link in links if not (target := link.resolve()).is_relative_to(root)}

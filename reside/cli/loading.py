@@ -356,6 +356,7 @@ def _head(request: LoadRequest, content: ApproveRequest) -> list[tuple[str, Any]
         ("implements", ", ".join(content.implementations.values()) or "none"),
         ("owner", request.owner),
         ("health", _health(request.health)),
+        *([("probes", "none: a pod counts as ready once its process runs")] if content.probes == "none" else []),
         *([] if request.canary_percent is None else [("canary", _canary(request.canary_percent))]),
     ]
 

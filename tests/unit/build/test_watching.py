@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from watchdog.events import FileModifiedEvent
 from watchdog.observers.polling import PollingObserver
 
 from reside.build import watching as module
@@ -77,6 +78,25 @@ async def test_reading_a_file_is_no_change(folder: Path) -> None:
         waiting.cancel()
 
 
+async def test_a_file_that_is_written_without_end_holds_nothing_up(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program may write its log into the folder."""
+    monkeypatch.setattr(module, "LONGEST_S", 0.1)
+    monkeypatch.setattr(module, "SETTLE_S", 0.0)
+    changes = module.Changes()
+
+    async def write_on() -> None:
+        while True:
+            changes.on_any_event(FileModifiedEvent(str(folder / "main.py")))
+            await asyncio.sleep(0)
+
+    writing = asyncio.create_task(write_on())
+    async with asyncio.timeout(60):
+        await changes.wait()
+    writing.cancel()
+
+
 async def test_without_watches_of_the_system_the_folder_is_polled(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,3 +115,6 @@ def test_links_to_files_elsewhere_are_followed(folder: Path) -> None:
     (folder / "broken").symlink_to("nowhere")
     (folder / "inside").symlink_to("main.py")
     assert elsewhere(folder) == {folder.parent / "others"}
+
+    (folder / "loop").symlink_to("loop")
+    assert elsewhere(folder) == {folder.parent / "common"}

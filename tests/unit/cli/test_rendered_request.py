@@ -17,6 +17,12 @@ CONTENT = ApproveRequest(
 )
 
 
+def rendered(request: LoadRequest) -> list[str]:
+    written = StringIO()
+    Console(file=written, width=120).print(render_request(request))
+    return [" ".join(line.split()) for line in written.getvalue().splitlines()]
+
+
 def test_advice_has_one_row_for_each_rule_with_all_objects() -> None:
     advice = [
         {"rule": rule, "object": f"Deployment/web-{version}", "message": message, "reason": "It matters."}
@@ -31,9 +37,14 @@ def test_advice_has_one_row_for_each_rule_with_all_objects() -> None:
         approve_request=CONTENT,
         preview={"changes": [], "advice": advice},
     )
-    written = StringIO()
-    console = Console(file=written, width=120)
-    console.print(render_request(request))
-    lines = [" ".join(line.split()) for line in written.getvalue().splitlines()]
+    lines = rendered(request)
     assert "network-policies Deployment/web-1, Deployment/web-2 everybody may reach it" in lines
     assert "read-only-root Deployment/web-1, Deployment/web-2 it is not" in lines
+
+
+def test_an_image_without_probes_is_said_to_have_none() -> None:
+    """Its pods count as ready whether it works or not, which the line about its health does not show."""
+    request = LoadRequest(id=1, status="requires-approval", image="image", owner="co_z", approve_request=CONTENT)
+    without = request.model_copy(update={"approve_request": CONTENT.model_copy(update={"probes": "none"})})
+    assert not [line for line in rendered(request) if line.startswith("probes")]
+    assert "probes none: a pod counts as ready once its process runs" in rendered(without)
