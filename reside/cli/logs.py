@@ -138,7 +138,7 @@ class Printer:
         found = [each for each in found if not (follows and is_starting(each))]
         for each in found:
             for note in notes(each):
-                if note not in self._said or each.is_cut:
+                if note not in self._said or (each.is_cut and each.text):
                     output.warn(note)
         self._said = {note for each in found for note in notes(each)}
 

@@ -61,11 +61,12 @@ def lines_after(cursor: Cursor, text: str) -> tuple[str, Cursor]:
 
     Args:
         cursor: what the reader has.
-        text: lines with times, as Kubernetes serves them. A line without a time belongs to the one before it, and one
-            without an end is not complete: it is left out, and comes with a later text.
+        text: lines with times, as Kubernetes serves them. A line without a time belongs to the one before it; without
+            one it is left out, since no cursor could tell that the reader has it. So is a line without an end, which
+            comes with a later text.
     """
     kept: list[str] = []
-    is_new, last = True, cursor
+    is_new, last = False, cursor
     seen = Cursor()
     for at, line in _stamped(text):
         if at is not None:
@@ -75,6 +76,11 @@ def lines_after(cursor: Cursor, text: str) -> tuple[str, Cursor]:
         if is_new:
             kept.append(line)
     return "".join(kept), last
+
+
+def has_times(text: str) -> bool:
+    """Return whether a line of a text begins with a time."""
+    return any(at is not None for at, _ in _stamped(f"{text}\n"))
 
 
 def _stamped(text: str) -> Iterator[tuple[int | None, str]]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from reside.model.constants import VERSION_LABEL
-from reside.model.log_lines import end_within, lines_after
+from reside.model.log_lines import end_within, has_times, lines_after
 from reside.model.pod_problem import pod_problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from reside.model.log_lines import Cursor
+
+_LONGEST: Final = 300
+"""Characters of an error."""
 
 
 class PodState(BaseModel):
@@ -104,6 +107,8 @@ def new_text(pod: str, raw: bytes, after: Cursor | None, *, lines: int, size: in
     whole = text.partition("\n")[2] or text if is_cut else text
     cursor = None
     if after is not None:
+        if text and not is_cut and not has_times(text):  # the kubelet says why there is no log, as if it were one
+            return PodLog(pod=pod, error=text.strip()[:_LONGEST], cursor=str(after))
         is_cut = is_cut or (after.since is not None and raw.count(b"\n") >= lines)
         whole, last = lines_after(after, whole)
         cursor = str(last)

@@ -43,6 +43,13 @@ def test_a_follower_is_told_once_what_keeps_a_log_from_being_read(capsys: pytest
     assert [line.count("waiting to start") for line in said.err.splitlines()] == [1, 0, 0]
 
 
+def test_a_follower_is_told_once_of_a_line_that_is_too_long(capsys: pytest.CaptureFixture[str]) -> None:
+    printer, long = Printer(Output.table), PodLog(pod="a", is_cut=True)
+    for found in (long, long, PodLog(pod="a", text="x\n", is_cut=True)):
+        printer.show_more([found])
+    assert capsys.readouterr().err.count("earlier lines are left out") == 2
+
+
 def test_a_follower_is_not_warned_of_a_pod_that_is_about_to_start(capsys: pytest.CaptureFixture[str]) -> None:
     starting = PodLog(pod="a", error="it is waiting to start", state=PodState(phase="Pending"))
     failing = PodLog(pod="b", error="it can't pull", state=PodState(phase="Pending", problem="ErrImagePull"))

@@ -44,7 +44,7 @@ def test_times_of_all_zones_are_compared() -> None:
     east, west = "2026-01-02T05:04:05.1+02:00 east\n", "2026-01-01T22:04:05.2-05:00 west\n"
     assert lines_after(Cursor(AT + 10**8, 1), east + west) == ("west\n", Cursor(AT + 2 * 10**8, 1))
     nowhen = "2026-13-02T03:04:05Z no such month\n"
-    assert lines_after(Cursor(), nowhen) == (nowhen, Cursor())
+    assert lines_after(Cursor(), nowhen + THIRD) == ("three\n", Cursor(AT + 10**9, 1))
 
 
 def test_a_cursor_is_a_text_and_names_the_second_from_which_lines_are_read() -> None:
@@ -88,3 +88,21 @@ def test_a_follower_is_told_when_it_has_missed_lines() -> None:
     assert not new_text("a", raw, Cursor(), lines=2, size=999).is_cut  # it asked for the last two
     cut = new_text("a", raw[-len(raw) + 3 :], after, lines=9, size=len(raw) - 3)
     assert (cut.text, cut.is_cut, cut.cursor) == ("two\n", True, str(Cursor(AT + 2, 1)))
+
+
+@pytest.mark.parametrize("after", [Cursor(), Cursor(AT, 1)])
+def test_a_line_without_its_beginning_is_not_shown_again_and_again(after: Cursor) -> None:
+    """It has no time, so no cursor could leave it out: a follower would get it with every read."""
+    for end in ("x" * 99 + "\n", "x" * 100):
+        quiet = new_text("a", end.encode(), after, lines=9, size=100)
+        assert (quiet.text, quiet.is_cut, quiet.cursor) == ("", True, str(after))
+    more = new_text("a", ("x" * 99 + "\n" + THIRD).encode(), after, lines=9, size=100 + len(THIRD))
+    assert (more.text, more.cursor) == ("three\n", str(Cursor(AT + 10**9, 1)))
+
+
+def test_what_the_kubelet_says_in_place_of_a_log_is_an_error() -> None:
+    said = b"unable to retrieve container logs for containerd://1\n"
+    found = new_text("a", said, Cursor(), lines=9, size=999)
+    assert (found.text, found.error) == ("", said.decode().strip())
+    assert new_text("a", b"", Cursor(), lines=9, size=999).error is None
+    assert new_text("a", THIRD.strip().encode(), Cursor(), lines=9, size=999).error is None
