@@ -11,10 +11,11 @@ import pytest
 from support.deleted_values import is_deleted
 from support.eventually import eventually
 
+from reside.jazz import JazzTimeout
 from reside.model.errors import InvalidInput, NotAllowed, NotReady
-from reside.model.secret_contract import READ_SECRET, WRITE_SECRET
+from reside.model.secret_contract import READ_SECRET, SET_SECRET, WRITE_SECRET
 from reside.replica import Replica
-from reside.replica.secrets import following, read_secret, run_program, write_secret
+from reside.replica.secrets import following, handed_over, read_secret, run_program, write_secret
 from reside.secrets import store
 
 if TYPE_CHECKING:
@@ -138,3 +139,20 @@ async def test_the_exit_code_of_a_program_is_returned_and_a_cancelled_one_is_end
         assert running.cancelled()
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid.read_text()), 0)
+
+
+async def test_the_outcome_of_a_call_counts_also_if_jazz_goes_away_before_the_handed_value_is_deleted(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a caller would take a secret that is set for one that is not."""
+    writer = await world.user(sets=name)
+
+    async def fail() -> None:
+        raise JazzTimeout("no answer")
+
+    async with handed_over(writer.node, world.keeper.account, "one") as handed:
+        answer = await writer.call(world.keeper, SET_SECRET, {"name": name, "value": handed})
+        monkeypatch.setattr(writer.node, "flush", fail)
+    assert answer == {"name": name, "version": 1}
+    monkeypatch.undo()
+    assert await eventually("the deletion", partial(is_deleted, world.context.node, handed))
