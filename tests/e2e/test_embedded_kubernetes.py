@@ -29,11 +29,7 @@ from support.eventually import eventually, eventually_sync
 
 from reside.access.forward import PortForward
 from reside.common.processes import identify
-from reside.local.allocation import read_allocation
-
-
-from reside.common.tls import trusted_authorities
-from reside.local import ClusterInfo, LocalCluster, cgroups
+from reside.local import cgroups
 from reside.local.allocation import layout_of, read_allocation
 from reside.local.layout import CLUSTER_ISSUER
 from reside.local.node_layout import NodeLayout
