@@ -83,9 +83,11 @@ def running(platform: Platform, *arguments: str) -> Iterator[Running]:
 def folder(platform: Platform, tmp_path: Path) -> Iterator[Path]:
     """Yield the folder of a new replica, which is deleted from the cluster afterwards."""
     make(tmp_path / NAME, Kind.replica, parse_names(NAME, f"{RESIDE_REGISTRY}/dev"))
-    platform.reside("permission", "grant", "admin", "kubernetes-sentinel", "logs:read")
+    permission = ("admin", "kubernetes-sentinel", "logs:read")
+    platform.reside("permission", "grant", *permission)
     yield tmp_path / NAME
     platform.reside("replica", "delete", NAME, "--auto-approve")
+    platform.reside("permission", "revoke", *permission)
 
 
 def say(folder: Path, word: str) -> None:

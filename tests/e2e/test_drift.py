@@ -68,7 +68,12 @@ def test_a_changed_deployment_is_reverted(platform: Platform, patch: dict[str, A
 def test_describe_tells_the_states_of_the_objects_and_what_was_changed_back(platform: Platform) -> None:
     """The administrator has no permission on the Sentinel at first; the command says which one is missing."""
     (me,) = {account for name, account in platform.accounts().items() if name == DEFAULT_ACCOUNT}
-    assert "deployment:read:all" in platform.reside("replica", "describe", "greeter").stderr
+    eventually_sync(
+        "the end of rights that tests before had",
+        lambda: platform.reside("replica", "describe", "greeter").stderr,
+        lambda said: "deployment:read:all" in said,
+        within=60,
+    )
     platform.reside("permission", "grant", me, "kubernetes-sentinel", "deployment:read:all", "--reason", "on call")
     name = _deployment(platform)["metadata"]["name"]
     platform.kubectl("patch", "deployment", name, "--patch", '{"spec": {"paused": true}}')
