@@ -13,6 +13,8 @@ import httpx2
 from support.platform import ROOT
 
 from reside.build.context import Context
+from reside.model.constants import MANIFEST_LABEL
+from reside.model.manifest import encode_label, parse_manifest
 from reside.registry import Bytes, Extension, ImageReference, RegistryClient
 
 if TYPE_CHECKING:
@@ -33,29 +35,51 @@ def running(platform: Platform, image: str, command: Sequence[str]) -> str:
     return _changed(platform, image, Entrypoint=list(command), Cmd=[])
 
 
-def _changed(platform: Platform, image: str, **members: Any) -> str:
+def without_contracts(platform: Platform, image: str) -> str:
+    """Push a copy of an image whose manifest names no contract, so that nothing else depends on its instances."""
+    identity = ImageReference.parse(image).identity
+    info = {"name": identity.rpartition("/")[2], "class": "long-running", "exclusive": False, "scalable": True}
+    label = encode_label(parse_manifest({"type": "replica", "identity": identity, "info": info}))
+    return _changed(platform, image, Labels={MANIFEST_LABEL: label})
+
+
+def unreadable(platform: Platform, image: str) -> str:
+    """Push a copy of an image whose last layer is no archive, so that no node can unpack it; return its reference."""
+    return _changed(platform, image, last_layer=b"not an archive")
+
+
+def _changed(platform: Platform, image: str, *, last_layer: bytes | None = None, **members: Any) -> str:
     """Push a copy of an image with other members of its configuration, and return its reference."""
     reference = ImageReference.parse(image)
     tag = f"changed-{uuid.uuid4().hex[:8]}"
     base = f"http://{platform.info.registry_loopback}/v2/{reference.repository}"
     with httpx2.Client(trust_env=False, follow_redirects=True, timeout=30) as http:
-        found = http.get(f"{base}/manifests/{reference.digest}", headers={"accept": _MANIFESTS}).raise_for_status()
+        found = http.get(
+            f"{base}/manifests/{reference.digest or reference.tag}", headers={"accept": _MANIFESTS}
+        ).raise_for_status()
         manifest = found.json()
         config = http.get(f"{base}/blobs/{manifest['config']['digest']}").raise_for_status().json()
         config["config"] |= members
         config["config"]["Labels"] = {**(config["config"].get("Labels") or {}), "io.reside.test": tag}
-        blob = json.dumps(config).encode()
-        digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
-        upload = http.post(f"{base}/blobs/uploads/").raise_for_status().headers["location"]
-        target = httpx2.URL(f"{base}/").join(upload).copy_merge_params({"digest": digest})
-        http.put(target, content=blob, headers={"content-type": "application/octet-stream"}).raise_for_status()
-        manifest["config"] |= {"digest": digest, "size": len(blob)}
+        if last_layer is not None:  # a node does not pull a layer whose content, by its digest in the config, it has
+            manifest["layers"][-1] |= (uploaded := _upload(http, base, last_layer))
+            config["rootfs"]["diff_ids"][-1] = uploaded["digest"]
+        manifest["config"] |= _upload(http, base, json.dumps(config).encode())
         http.put(
             f"{base}/manifests/{tag}",
             content=json.dumps(manifest),
             headers={"content-type": found.headers["content-type"]},
         ).raise_for_status()
     return f"{reference.identity}:{tag}"
+
+
+def _upload(http: httpx2.Client, base: str, blob: bytes) -> dict[str, Any]:
+    """Upload a blob, and return its digest and size as a manifest has them."""
+    digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
+    upload = http.post(f"{base}/blobs/uploads/").raise_for_status().headers["location"]
+    target = httpx2.URL(f"{base}/").join(upload).copy_merge_params({"digest": digest})
+    http.put(target, content=blob, headers={"content-type": "application/octet-stream"}).raise_for_status()
+    return {"digest": digest, "size": len(blob)}
 
 
 def stricter(platform: Platform, image: str) -> str:
