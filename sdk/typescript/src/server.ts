@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ResideError, STATUSES } from "./errors.ts";
+import { ResideError, STATUSES, textOf } from "./errors.ts";
 import { log } from "./logs.ts";
 import { metrics, metricsText } from "./metrics.ts";
 import { accountPath, INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
@@ -36,7 +36,9 @@ export class ReplicaServer {
 
   constructor(replica: string) {
     this.#replica = replica;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server = createServer((request, response) => {
+      this.#answer(request, response).catch((error: unknown) => this.#fail(response, error));
+    });
   }
 
   /** Listen, and return the port. */
@@ -92,6 +94,13 @@ export class ReplicaServer {
     if (request.method !== "POST") return end(response, 405, "", "text/plain");
     this.#lastCall = performance.now();
     await this.#call(request, response, parts.slice(1) as [string, string, string], path);
+  }
+
+  /** Answer if the result can't be sent, for example because it is not JSON. Without this, the process would end. */
+  #fail(response: ServerResponse, error: unknown): void {
+    log("error", "the answer can't be sent", { error: textOf(error) });
+    if (response.headersSent) response.destroy();
+    else reply(response, 500, bodyOf(new ResideError("error", `${this.#replica} failed to answer: see its log`)));
   }
 
   async #call(
