@@ -6,10 +6,11 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from reside.cli.outages import OUTAGES, Notice
+from reside.cli.outages import Notice
 from reside.cli.permissions import direct_grants
+from reside.jazz import JazzError
 from reside.model.alpha_contract import EXPLAIN_PERMISSION
-from reside.model.errors import NotAllowed
+from reside.model.errors import ResideError
 from reside.replica.background import in_background
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ async def missing_grants_shown(
             await asyncio.sleep(LOOK_S)
             seen = row()
             if seen is not None and seen["status"] not in UP:
-                with suppress(NotAllowed, *OUTAGES):
+                with suppress(ResideError, JazzError):  # it only helps: the load says itself why it fails
                     for line in await missing_grants(session, seen, names):
                         notice.waits(line)
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.eventually import eventually
 
-from reside.cli.missing_grants import missing_grants
+from reside.cli import missing_grants as module
+from reside.cli.missing_grants import missing_grants, missing_grants_shown
 from reside.cli.replica_requests import last_request, line, relevant
+from reside.jazz import ValueNotFound
 from reside.model.alpha_contract import DIRECT_GRANTS
 from reside.model.entities import ApproveRequest, DirectGrant, LoadRequest
+from reside.model.errors import InvalidInput, ResideError
 
 IDENTITY = "registry.example.org/team/greeter"
 ROW: dict[str, Any] = {
@@ -120,3 +124,28 @@ async def test_permissions_that_are_not_in_force_and_those_that_nobody_decided_a
         "write of greeter is not granted: it was taken away, or has not been written yet",
         "wave of 8 is not granted: hello has asked for it, and nobody has decided",
     ]
+
+
+class _Refusing(_Session):
+    """A session whose Alpha refuses to explain; `asked` counts how often it was asked."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.asked, self._error = 0, error
+
+    async def call(self, _method: str, _body: dict[str, Any]) -> dict[str, Any]:
+        """Refuse."""
+        self.asked += 1
+        raise self._error
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("error", [InvalidInput("there is no replica 7"), ResideError("a bug"), ValueNotFound("co_z1")])
+async def test_a_load_goes_on_if_the_permissions_that_it_waits_for_can_not_be_read(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replica that it requires may be deleted meanwhile."""
+    monkeypatch.setattr(module, "LOOK_S", 0)
+    session: Any = _Refusing(error)
+    async with missing_grants_shown(session, {}, lambda: {**ROW, "status": "starting"}):
+        await eventually("two looks", lambda: session.asked > 3)
