@@ -11,6 +11,9 @@ deleted Service is back; `restart`, from the start of the process until a change
 `emptied`, from the start of a Sentinel on an empty namespace until all objects are live. CPU is given by process; `API`
 counts requests without watches for each stack of the step; `loop` is the longest standstill of the Sentinel's event
 loop, and the largest CPU time of its thread meanwhile (fleet_process.py).
+
+All ways rest for 5 s between the changes of all stacks and those of one: an engine that has served its number of
+operations hands over to the next one meanwhile.
 """
 
 from __future__ import annotations
@@ -49,6 +52,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 REPEATS = 5
+REST_S = 5.0
+"""Pause between the changes of all stacks and those of one."""
+_SINGLE = 4
+"""Revision of the first change of one stack."""
 PARTS = ("python", "engine", "provider", "jazz", "kubectl", "flux", "apiserver")
 
 
@@ -58,7 +65,7 @@ class Bench:
 
     cluster: ClusterInfo
     state: Path
-    taken: dict[tuple[str, int, str], float] = field(default_factory=dict)
+    taken: dict[tuple[str, int, str], list[float]] = field(default_factory=dict)
 
     def server_cpu(self) -> float:
         """Return the CPU time of the API server."""
@@ -77,7 +84,7 @@ class Bench:
         used |= {part: note[part] for part in ("kubectl", "flux") if part in note}
         used["apiserver"] = self.server_cpu() - server
         asked = await asyncio.to_thread(api_requests, self.cluster) - requests
-        self.taken[way, count, name] = seconds
+        self.taken.setdefault((way, count, name), []).append(seconds)
         loop = made.take_standstill() if made else {}
         parts = " ".join(f"{used[part]:9.2f}" if part in used else f"{'-':>9}" for part in PARTS)
         print(f"{way:9} {count:6,} {name:12} {seconds:9.3f} {parts} {asked / of:7.1f}{_shown(loop)}", flush=True)
@@ -105,8 +112,9 @@ async def sentinel_side(bench: Bench, count: int, folder: Path, idle_s: float) -
             await made.apply([0], 2)
         async with step("all changed", count):
             await made.apply(numbers, 3)
+        await asyncio.sleep(REST_S)
         async with step("one changed", REPEATS) as note:
-            note["seconds"] = statistics.median([await made.apply([n % count], 4 + n) for n in range(REPEATS)])
+            note["seconds"] = statistics.median([await made.apply([n % count], _SINGLE + n) for n in range(REPEATS)])
         async with step("entry added", REPEATS) as note:
             note["seconds"] = statistics.median([await made.apply([count + n], 1) for n in range(REPEATS)])
         async with step("drift", min(count, REPAIRS)) as note:
@@ -140,10 +148,11 @@ async def kubectl_side(bench: Bench, count: int, folder: Path) -> None:
         ("created", range(count), 1),
         ("none", range(count), 1),
         ("all changed", range(count), 3),
-        *(("one changed", range(number % count, number % count + 1), 4 + number) for number in range(REPEATS)),
+        *(("one changed", range(number % count, number % count + 1), _SINGLE + number) for number in range(REPEATS)),
     ):
         file = folder / "objects.json"
         items = [obj for number in numbers for obj in application(number, revision)]
+        await asyncio.sleep(REST_S if revision == _SINGLE else 0)
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
         async with bench.step("kubectl", count, name, len(numbers)) as note:
             note["kubectl"] = await asyncio.to_thread(_apply, bench.cluster, namespace, file)
@@ -157,8 +166,9 @@ async def flux_side(bench: Bench, count: int, peer: Flux) -> None:
         ("created", numbers, 1),
         ("none", numbers, 1),
         ("all changed", numbers, 3),
-        *(("one changed", [number % count], 4 + number) for number in range(REPEATS)),
+        *(("one changed", [number % count], _SINGLE + number) for number in range(REPEATS)),
     ):
+        await asyncio.sleep(REST_S if revision == _SINGLE else 0)
         async with bench.step("flux", count, name, len(which)) as note:
             before = cpu_s(peer.pid)
             note["seconds"] = await peer.apply(namespace, which, revision, first=name == "created")
@@ -212,9 +222,9 @@ async def _sizes(options: argparse.Namespace, bench: Bench, folder: Path, peer: 
             await flux_side(bench, count, peer)
         await sentinel_side(bench, count, own, options.idle)
         for name in ("created", "none", "all changed", "one changed"):
-            ours = bench.taken["sentinel", count, name]
+            ours = statistics.median(bench.taken["sentinel", count, name])
             ratios = [
-                f"{ours / bench.taken[peer_name, count, name]:.2f} times {peer_name}"
+                f"{ours / statistics.median(bench.taken[peer_name, count, name]):.2f} times {peer_name}"
                 for peer_name in ("kubectl", "flux")
                 if (peer_name, count, name) in bench.taken
             ]
