@@ -18,7 +18,7 @@ from reside.cli import dev
 from reside.cli.developing import Development, Means, develop
 from reside.cli.main import expected_errors, one_line
 from reside.cli.new import Kind, make, parse_names
-from reside.cli.session import Session
+from reside.cli.session import Session, endpoint_at
 from reside.jazz import AccountId
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_ID, RESIDE_REGISTRY
 from reside.registry import Bytes, ImageReference, RegistryClient
@@ -93,7 +93,7 @@ async def developing(
     async with httpx2.AsyncClient(trust_env=False) as http:
         data = await client.node.load_map(cluster.alpha.data.root.id)
         alpha = AccountId(cluster.credentials.account_id)
-        session = Session(client.node, client.credentials, data, alpha, cluster.endpoint, http)
+        session = Session(client.node, client.credentials, data, alpha, endpoint_at(cluster.endpoint), lambda: http)
         development = Development(session, Means(builder.build, operator.decide, operator.said.append), None)
         with watching(folder) as changes:
             states = dev.states(folder, builder.tag, changes)
