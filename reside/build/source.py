@@ -48,16 +48,24 @@ class Source:
 
         Excluded are caches, the Dockerfile, and what .dockerignore excludes. Symbolic links are followed, also out of
         the folder, because an image holds contents.
+
+        Raises:
+            InvalidInput: .dockerignore, or the name of a file, is not UTF-8.
         """
         ignore = self.folder / IGNORE_FILE
         patterns = [*_IGNORED]
         if ignore.exists():
-            lines = (line.strip() for line in ignore.read_text().splitlines())
+            lines = (line.strip() for line in _text(ignore).splitlines())
             patterns += [line for line in lines if line and not line.startswith("#")]
         from docker.utils.build import exclude_paths  # noqa: PLC0415 - slow to import, and only builds need it
 
         found = set(exclude_paths(str(self.folder), patterns)) - {DOCKERFILE, IGNORE_FILE}
-        return sorted(name for name in found if (self.folder / name).is_file())
+        names = sorted(name for name in found if (self.folder / name).is_file())
+        for name in names:
+            if not name.isascii() and os.fsencode(name).decode(errors="replace") != name:
+                shown = os.fsencode(name).decode(errors="replace")
+                raise InvalidInput(f"the name of {shown} is not UTF-8: rename it, or add it to {IGNORE_FILE}")
+        return names
 
 
 def read_source(folder: Path, tag: str) -> Source:
@@ -82,11 +90,20 @@ def read_source(folder: Path, tag: str) -> Source:
     return Source(folder, manifest, ImageReference.parse(manifest.identity).tagged(tag))
 
 
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is not UTF-8: save it as text") from None
+
+
 def _parse(file: Path, kind: str) -> Manifest:
     try:
         data = yaml.safe_load(file.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidManifest(f"{file} is not YAML: {error}") from None
+    except RecursionError:
+        raise InvalidManifest(f"{file} is not YAML: it is nested too deeply") from None
     if not isinstance(data, dict):
         raise InvalidManifest(f"{file} contains no manifest: add members such as `identity: registry.example.org/name`")
     try:

@@ -73,6 +73,8 @@ def _contracts(folder: Path, manifest: ReplicaManifest) -> Iterator[Source]:
 def _check_python(path: Path, content: bytes) -> None:
     try:
         compile(content, str(path), "exec", dont_inherit=True)
+    except (MemoryError, RecursionError):
+        raise InvalidInput(f"{path} is not Python: it is nested too deeply") from None
     except (SyntaxError, ValueError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         why = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,6 +72,25 @@ def _replace(path: Path, before: str, after: str) -> None:
 )
 def test_what_can_not_be_built_is_named(folder: Path, file: str, text: str, message: str) -> None:
     (folder / file).write_text(text)
+    with pytest.raises(InvalidInput, match=message):
+        read_state(folder, "dev")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        (".dockerignore", b"\xff", r"\.dockerignore is not UTF-8"),
+        ("main.py", b"x = " + b"-" * 100_000 + b"1", r"main.py is not Python: it is nested too deeply"),
+        ("replica.yaml", b"a: " + b"[" * 3000, r"replica.yaml is not YAML: it is nested too deeply"),
+        (b"caf\xe9.txt", b"x", r"caf.*\.txt is not UTF-8: rename it, or add it to \.dockerignore"),
+    ],
+    ids=["ignored files", "Python", "manifest", "name"],
+)
+def test_a_file_that_is_no_text_or_has_no_end_is_named(
+    folder: Path, file: str | bytes, content: bytes, message: str
+) -> None:
+    """`reside dev` shows it and waits for the next change; an unexpected error would end it."""
+    (folder / os.fsdecode(file)).write_bytes(content)
     with pytest.raises(InvalidInput, match=message):
         read_state(folder, "dev")
 
