@@ -5,6 +5,7 @@ A manifest that can't be resolved raises `LoadRefused`; the request stores the m
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 MAX_CONTRACTS: Final = 64
 """Contracts that a manifest may implement or require; each is fetched from a registry."""
+_USER_ID: Final = re.compile(r"0*[1-9][0-9]{0,9}")
+"""The id of a user other than root, as Kubernetes reads it from an image."""
+_LONGEST_USER: Final = 40
+"""Letters of a user that are shown."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,8 @@ def check_runnable(image: str, described: Description) -> None:
     A user that is a name is refused, too: the kubelet can't verify that it is not root.
     """
     user = described.user.partition(":")[0]
-    if described.layered and not (user.isdecimal() and int(user) > 0):
-        found = f"the user {user!r}, whose id is not known" if user not in ("", "0", "root") else "root"
+    if described.layered and _USER_ID.fullmatch(user) is None:
+        found = f"the user {user[:_LONGEST_USER]!r}, whose id is not known" if user not in ("", "0", "root") else "root"
         raise LoadRefused(f"image {image} runs as {found}: set a numeric user in its Dockerfile, such as `USER 65532`")
 
 

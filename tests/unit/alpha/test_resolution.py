@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from unit.alpha.entities import CALLER, GREETER, GREETING, contract, digest, manifest, replica
 
-from reside.alpha.loading.resolve import ClusterState, approve_request, approved, choose, replica_manifest
+from reside.alpha.loading.resolve import (
+    ClusterState,
+    approve_request,
+    approved,
+    check_runnable,
+    choose,
+    replica_manifest,
+)
 from reside.model.entities import ReplicaChoice
 from reside.model.errors import LoadRefused
+from reside.registry.documents import Description
 
 if TYPE_CHECKING:
     from reside.model.entities import ApproveRequest, Requirement
@@ -236,3 +244,15 @@ def test_an_optional_requirement_may_be_left_empty_and_a_multiple_one_take_sever
     assert choose(resolved(requiring(optional=True)), {"greeting": []})["greeting"].replicas == ()
     many = choose(resolved(requiring(multiple=True)), {"greeting": [4, 3]})["greeting"]
     assert many.replicas == (TWO, ONE)
+
+
+@pytest.mark.parametrize(
+    "user",
+    ["0", "000", pytest.param("9" * 5000, id="long"), "\N{ARABIC-INDIC DIGIT ONE}", "-1", "+1", " 1", "1\n", "app"],
+)
+def test_an_image_whose_user_is_no_number_from_one_on_is_refused(user: str) -> None:
+    """It may be of any length and of any characters; Kubernetes knows ASCII digits only."""
+    with pytest.raises(LoadRefused, match="runs as") as refused:
+        check_runnable("x", Description({}, f"{user}:1", layered=True))
+    assert len(str(refused.value)) < 300
+    check_runnable("x", Description({}, "065532:1", layered=True))
