@@ -76,6 +76,10 @@ class Notice:
         """Print that the command goes on, if it was printed that it waits."""
         if self._said and self._since is not None:
             say(f"it goes on after {time.monotonic() - self._since:.0f} s")
+        self.ends()
+
+    def ends(self) -> None:
+        """Forget what the command has waited for: it does not wait any more, and does not go on either."""
         self._since = None
         self._said.clear()
 

@@ -59,6 +59,8 @@ class Session:
     open_http: Callable[[], httpx2.AsyncClient]
     instances: dict[str, str] = field(default_factory=dict)
     """See `call_method`."""
+    notice: Notice = field(default_factory=Notice)
+    """What calls wait for: those at the same time say it once."""
 
     @property
     def http(self) -> httpx2.AsyncClient:
@@ -75,7 +77,7 @@ class Session:
         from reside.replica.client import call_method  # noqa: PLC0415 - slow to import, and reads do without
 
         library_logs.set_up()
-        notice = Notice()
+        notice = self.notice
         slow = f"Alpha has not answered {method} for {SLOW_S:.0f} s: it may wait for etcd or Jazz"
         try:
             with notice.after(SLOW_S, slow):
@@ -90,11 +92,13 @@ class Session:
                     instances=self.instances,
                     waiting=notice.waits,
                 )
+            notice.goes_on()
         except AnswerLost:
             raise
         except NotReady as error:
             raise NotReady(f"{error}: `reside doctor` shows which part is away") from None
-        notice.goes_on()
+        finally:
+            notice.ends()
         return answer
 
 

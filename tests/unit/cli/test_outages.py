@@ -16,14 +16,13 @@ from support.eventually import eventually
 from reside.access.errors import KubectlMissingError, PortForwardError
 from reside.cli import outages, output
 from reside.cli.outages import Notice, leaving, outages_shown, repeated
-from reside.cli.session import endpoint_at, opened_once
-from reside.jazz import JazzTimeout
+from reside.cli.session import Session, endpoint_at, opened_once
+from reside.jazz import AccountId, JazzTimeout
 from reside.model.errors import InvalidInput, NotReady
+from reside.replica import client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reside.cli.session import Session
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.anyio
 
@@ -161,3 +160,52 @@ async def test_what_is_waited_for_in_jazz_does_not_end_because_alpha_has_no_addr
     async with outages_shown(session):
         await eventually("a look", screen.getvalue)
     assert screen.getvalue().startswith("waiting: Alpha can't be reached")
+
+
+async def test_calls_at_the_same_time_say_once_what_they_wait_for(
+    screen: StringIO, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`reside replica describe` asks about up to 64 permissions at once."""
+    away = asyncio.Event()
+
+    async def call_method(*_: object, waiting: Callable[[str], None], **__: object) -> str:
+        waiting("Alpha can't be reached")
+        clock[0] = 102
+        waiting("Alpha can't be reached")
+        await away.wait()
+        return "done"
+
+    monkeypatch.setattr(client, "call_method", call_method)
+    nothing: Any = None
+    session = Session(nothing, nothing, nothing, AccountId("co_zAlpha"), endpoint_at("http://a"), lambda: nothing)
+    calls = [asyncio.create_task(session.call("look", {})) for _ in range(8)]
+    await eventually("a line", screen.getvalue)
+    away.set()
+    assert await asyncio.gather(*calls) == ["done"] * 8
+    said = screen.getvalue().splitlines()
+    assert [line.partition(";")[0].partition(" after")[0] for line in said] == [
+        "waiting: Alpha can't be reached",
+        "it goes on",
+    ]
+
+
+async def test_a_call_that_fails_does_not_go_on(
+    screen: StringIO, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[Exception | None] = [InvalidInput("wrong"), None]
+
+    async def call_method(*_: object, waiting: Callable[[str], None], **__: object) -> None:
+        end = ends.pop(0)
+        if end is not None:
+            waiting("Alpha can't be reached")
+            clock[0] += 2
+            waiting("Alpha can't be reached")
+            raise end
+
+    monkeypatch.setattr(client, "call_method", call_method)
+    nothing: Any = None
+    session = Session(nothing, nothing, nothing, AccountId("co_zAlpha"), endpoint_at("http://a"), lambda: nothing)
+    with pytest.raises(InvalidInput):
+        await session.call("look", {})
+    await session.call("look", {})
+    assert "goes on" not in screen.getvalue()
