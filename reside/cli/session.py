@@ -213,7 +213,10 @@ async def _node(url: str, name: str, credentials: Credentials) -> AsyncIterator[
             await node.flush()
             yield node
     except JazzUnavailable as error:
-        raise NotReady(f"Jazz can't be reached at {url}: {error}: `reside doctor` shows which part is away") from None
+        from reside.cli.explanations import with_cure  # noqa: PLC0415 - needed only after an error
+
+        text = f"Jazz can't be reached at {url}: {error}: `reside doctor` shows which part is away"
+        raise NotReady(with_cure(text)) from None
 
 
 async def _alpha_data(node: Node, alpha: str) -> CoMap:
