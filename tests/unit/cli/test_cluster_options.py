@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from reside.cli import cluster_options
 from reside.cli.cluster_options import ClusterOptions, default_local
+from reside.cli.shared_options import with_options
 from reside.local import NoSuchClusterError
 from reside.model.errors import InvalidInput
 
@@ -78,3 +81,35 @@ def test_a_local_cluster_that_the_environment_names_is_used_if_it_exists(
     assert default_local(None, None) == found
     assert default_local("kubeconfig", None) is None
     assert default_local(None, "context") is None
+
+
+OPTIONS = {
+    "--allowed-registry": ("ghcr.io", "allowed_registries", ["ghcr.io"]),
+    "--default-placement-group": ("fast", "default_placement_group", "fast"),
+    "--ingress-namespace": ("web", "ingress_namespace", "web"),
+    "--jazz-mode": ("open", "jazz_mode", "open"),
+    "--network-policies": ("full", "network_policies", "full"),
+    "--request-expiry-hours": ("2.5", "request_expiry_hours", 2.5),
+    "--request-history": ("7", "request_history", 7),
+    "--secrets-provider": ("awskms://alias/a?region=b", "secrets_provider", "awskms://alias/a?region=b"),
+    "--state-backend": ("s3://bucket/prefix", "state_backend", "s3://bucket/prefix"),
+    "--storage-size": ("5Gi", "storage_size", "5Gi"),
+    "--traces-endpoint": ("http://collector:4318", "traces_endpoint", "http://collector:4318"),
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_of_the_command_line_becomes_a_setting(given: dict[str, Any], option: str) -> None:
+    written, name, value = OPTIONS[option]
+    app, found = typer.Typer(), []
+
+    @app.command()
+    @with_options(ClusterOptions)
+    def read(*, options: ClusterOptions) -> None:
+        """Read the settings."""
+        found.append(options.settings())
+
+    done = CliRunner().invoke(app, [option, written, "--images", str(given["images"])])
+    assert done.exception is None, done.output
+    setting = getattr(found[0], name)
+    assert (list(setting) if isinstance(value, list) else setting) == value
