@@ -1,0 +1,51 @@
+"""Options of commands whose effect only a cluster shows."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from integration.alpha.test_reasons import WORKER, push_images
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
+from support.reside_command import Operator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
+    await push_images(servers)
+    async with alpha_cluster(servers) as made:
+        yield made
+
+
+@pytest.fixture
+async def admin(cluster: AlphaCluster) -> Client:
+    return await cluster.admin()
+
+
+@pytest.fixture
+def operator(cluster: AlphaCluster, admin: Client, tmp_path: Path) -> Operator:
+    made = Operator(tmp_path, admin.credentials, cluster.servers.jazz.url, cluster.endpoint, cluster.alpha.account)
+    made.configure()
+    return made
+
+
+async def test_a_request_is_owned_by_the_account_that_is_named(cluster: AlphaCluster, operator: Operator) -> None:
+    owner = (await cluster.client("owner")).credentials.account_id
+    await operator.reside("request", "create", WORKER, "--name", "owned", "--owner-id", owner)
+    listed = json.loads(await operator.reside("request", "list", "--output", "json"))
+    shown = json.loads(await operator.reside("request", "show", str(listed[0]["id"]), "--output", "json"))
+    assert shown["owner"] == owner
+
+
+async def test_only_grants_that_wait_for_a_decision_are_listed(operator: Operator, admin: Client) -> None:
+    await operator.reside("replica", "load", f"{HOST}/examples/greeter:v1", "--auto-approve")
+    await operator.reside("permission", "grant", admin.credentials.account_id, "greeter", "greet")
+    assert json.loads(await operator.reside("permission", "list", "--pending", "--output", "json")) == []
+    assert json.loads(await operator.reside("permission", "list", "--output", "json")) != []
