@@ -29,7 +29,13 @@ ENGINE_TOOLS: Final = (
     "kubectl",
 )
 CODE_FOLDERS: Final = ("reside", "stacks", "policy")
-CODE_FILES: Final = ("Pulumi.yaml", "__main__.py", "policy/PulumiPolicy.yaml", "reside/py.typed")
+CODE_FILES: Final = (
+    "Pulumi.yaml",
+    "__main__.py",
+    "policy/PulumiPolicy.yaml",
+    "reside/cli/declarations.json",
+    "reside/py.typed",
+)
 JAZZ_FILES: Final = (
     "package-lock.json",
     "package.json",
