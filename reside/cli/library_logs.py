@@ -18,6 +18,8 @@ def want(*, wanted: bool = True) -> None:
     """Say whether this process is that of the command; in others, `set_up` does nothing."""
     global _wanted  # noqa: PLW0603 - libraries log for the whole process
     _wanted = wanted
+    if wanted:
+        logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # one message at the end is enough
 
 
 def set_up_if_imported() -> None:
@@ -35,4 +37,3 @@ def set_up() -> None:
 
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     stamina.instrumentation.set_on_retry_hooks([])  # the error of the last attempt is printed
-    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # one message at the end is enough
