@@ -90,6 +90,11 @@ def check_up(cluster: Platform) -> None:
     )
 
 
+def claim(cluster: Platform) -> None:
+    """Add the cluster to the operator's configuration and become its super admin."""
+    cluster.reside("cluster", "claim-super-admin-access", "--cluster", cluster.namespace, *here(cluster))
+
+
 def contents(cluster: Platform) -> dict[str, tuple[str, int, str]]:
     """Return all objects of the namespace, of every listable kind: `Kind/name` → uid, generation, version."""
     listed = cluster.kubectl("api-resources", "--namespaced", "--verbs=list", "--output=name").split()
