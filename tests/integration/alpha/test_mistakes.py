@@ -142,6 +142,7 @@ async def test_an_alpha_that_is_away_is_named(
     cluster: AlphaCluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("reside.cli.session.ALPHA_WITHIN_S", 0.1)
+    monkeypatch.setattr("reside.cli.outages.WITHIN_S", 0.1)  # a decision is repeated, since it is bound to a revision
     reach(monkeypatch, jazz=cluster.servers.jazz.url, alpha="http://127.0.0.1:1")
     code = await reside("request reject 1 --reason no")
     check_mistake(code, capsys.readouterr().err, 1, "http://127.0.0.1:1 can't be reached: .*: `reside doctor` shows")
