@@ -15,7 +15,7 @@ from reside.cli import config, output
 from reside.cli.main import BACKUP_PASSPHRASE
 from reside.cli.outages import AGAIN, leaving
 from reside.cli.places import Place
-from reside.cli.progress import Steps
+from reside.cli.progress import Progress, ProgressOption, Steps, print_result
 from reside.cli.prompt import ask
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
@@ -37,16 +37,20 @@ def backup(
     *,
     passphrase_file: PassphraseFile = None,
     options: Place,
+    format_: ProgressOption = Progress.text,
 ) -> None:
     """Write the cluster's data, accounts and engine states to one encrypted file. Nothing is stopped."""
     from reside.seed.backups.saving import back_up  # noqa: PLC0415 - slow to import
 
     target = options.target()
     secret = _passphrase(passphrase_file, is_new=True)
-    with Steps("backup") as steps:
+    with Steps("backup", format_) as steps:
         manifest = asyncio.run(back_up(target, file, secret, steps.report))
-    _say(f"{file} has the backup of namespace {manifest.namespace} at {manifest.created}, {_size(file)}")
-    _say("it can be restored only with its passphrase, and has the credentials of all replicas: keep both safe")
+    text = f"{file} has the backup of namespace {manifest.namespace} at {manifest.created}, {_size(file)}"
+    print_result(format_, text, file=str(file), namespace=manifest.namespace, created=str(manifest.created))
+    _say(
+        "it can be restored only with its passphrase, and has the credentials of all replicas: keep both safe", format_
+    )
 
 
 @with_options(Place)
@@ -56,6 +60,7 @@ def restore(
     passphrase_file: PassphraseFile = None,
     account: Annotated[str, typer.Option(help="Account of yours that the context uses.")] = "admin",
     options: Place,
+    format_: ProgressOption = Progress.text,
 ) -> None:
     """Restore a backup into an empty namespace. Run it again if it was interrupted.
 
@@ -70,9 +75,10 @@ def restore(
         config.load().account(account)
         config.load().check_place(options.cluster, (None, target.namespace, target.kubeconfig, target.kube_context))
     archive = Archive(file, _passphrase(passphrase_file, is_new=False))
-    with leaving(AGAIN), Steps("restore") as steps:
+    with leaving(AGAIN), Steps("restore", format_) as steps:
         manifest = asyncio.run(restore_to(target, archive, steps.report))
-    _say(f"namespace {target.namespace} is as it was at {manifest.created}; its replicas are starting")
+    text = f"namespace {target.namespace} is as it was at {manifest.created}; its replicas are starting"
+    print_result(format_, text, namespace=target.namespace, created=str(manifest.created))
     if is_added and options.cluster is not None:
         cluster = config.Cluster(
             name=options.cluster,
@@ -83,7 +89,7 @@ def restore(
             access="direct" if target.access == "direct" else "port-forward",
         )
         config.change(lambda current: current.with_cluster(cluster, account))
-        _say(f"cluster {cluster.name} is added; context {cluster.name} is current")
+        _say(f"cluster {cluster.name} is added; context {cluster.name} is current", format_)
 
 
 def _passphrase(file: Path | None, *, is_new: bool) -> SecretStr:
@@ -120,5 +126,7 @@ def _size(file: Path) -> str:
     return f"{file.stat().st_size / 2**20:.1f} MiB"
 
 
-def _say(line: str) -> None:
-    output.console.print(line, highlight=False, markup=False, soft_wrap=True)
+def _say(line: str, format_: Progress) -> None:
+    """Print a line for people; beside events for programs, on standard error."""
+    console = output.errors if format_ is Progress.json else output.console
+    console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -27,7 +27,7 @@ from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, connection_of, default_local
 from reside.cli.fresh import FreshOptions, check_name, clear, prepare_local
 from reside.cli.outages import AGAIN, leaving
-from reside.cli.progress import Steps
+from reside.cli.progress import Progress, ProgressOption, Steps, print_result
 from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
 from reside.seed import outcome, recording
@@ -99,17 +99,19 @@ def bootstrap(
     ] = DEFAULT_ACCOUNT,
     fresh: FreshOptions,
     options: ClusterOptions,
+    format_: ProgressOption = Progress.text,
 ) -> None:
     """Create a cluster, add it to the configuration and claim super admin. Run it again if it was interrupted."""
     project.checkout("`reside cluster bootstrap`")
     settings = prepare_local(fresh, options).settings(kube_context)
     check_name(fresh, name, settings)
     clear(fresh, name, settings.target)
-    with leaving(AGAIN), Steps(f"cluster {name}") as steps:
+    with leaving(AGAIN), Steps(f"cluster {name}", format_) as steps:
         if options.registry_config is not None:
             asyncio.run(registry_login.store_login(settings.target, registry_login.read_login(options.registry_config)))
         cluster = bootstrap_cluster(name, settings, account, endpoint, steps)
-    output.console.print(f"cluster {name} is up in namespace {cluster.namespace}; context {name} is current")
+    text = f"cluster {name} is up in namespace {cluster.namespace}; context {name} is current"
+    print_result(format_, text, cluster=name, namespace=cluster.namespace, alphaAccount=cluster.alpha_replica_id)
 
 
 @app.command("manifest")

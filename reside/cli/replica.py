@@ -24,7 +24,7 @@ from reside.cli import (
 from reside.cli.explanations import with_cure
 from reside.cli.missing_grants import missing_grants_shown
 from reside.cli.outages import leaving, outages_shown, say
-from reside.cli.progress import Steps
+from reside.cli.progress import Progress, ProgressOption, Steps, print_event, print_result
 from reside.cli.prompt import confirm
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import Session, open_session
@@ -46,6 +46,7 @@ app.command("graph")(graph.graph)
 app.command("list")(replica_list.list_replicas)
 
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
+AutoApprove = Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")]
 
 
 @app.command("load")
@@ -54,12 +55,13 @@ def load(
     image: ImageArgument,
     *,
     options: SpecOptions,
-    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
+    auto_approve: AutoApprove = False,
     context: ContextName = None,
+    format_: ProgressOption = Progress.text,
 ) -> None:
     """Load an image: show its requirements and preview, approve it, follow it until it runs or completes."""
-    row = asyncio.run(load_image(context, options.spec(image), auto_approve=auto_approve))
-    output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
+    row = asyncio.run(load_image(context, options.spec(image), auto_approve=auto_approve, format_=format_))
+    _print_loaded(row, format_)
 
 
 @app.command("rollback")
@@ -67,12 +69,17 @@ def rollback(
     name: Annotated[str, typer.Argument(help="Name of the replica.")],
     *,
     version: Annotated[int | None, typer.Option(help="Earlier version; the last healthy one if not given.")] = None,
-    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
+    auto_approve: AutoApprove = False,
     context: ContextName = None,
+    format_: ProgressOption = Progress.text,
 ) -> None:
     """Load the image of an earlier version again, as a new version: requirements and approval are as for any load."""
-    row = asyncio.run(_roll_back(context, name, version, auto_approve=auto_approve))
-    output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
+    _print_loaded(asyncio.run(_roll_back(context, name, version, auto_approve=auto_approve, format_=format_)), format_)
+
+
+def _print_loaded(row: Row, format_: Progress) -> None:
+    text = f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}"
+    print_result(format_, text, **{member: row[member] for member in ("name", "id", "version", "status")})
 
 
 @app.command("diff")
@@ -102,13 +109,15 @@ def waits_for(name: str, request: LoadRequest) -> bool:
     return request.status == "requires-approval" and content is not None and content.name == name
 
 
-async def _roll_back(context: str | None, name: str, version: int | None, *, auto_approve: bool) -> Row:
+async def _roll_back(
+    context: str | None, name: str, version: int | None, *, auto_approve: bool, format_: Progress
+) -> Row:
     async with open_session(config.load(), context) as session:
         rows = {row["name"]: row for row in await ReplicaView(session.node, session.data).rows()}
     if name not in rows:
         raise InvalidInput(f"replica {name} does not exist: see `reside replica list`")
     spec = LoadRequestSpec(image=earlier_image(rows[name], version), replica_id=rows[name]["id"])
-    return await load_image(context, spec, auto_approve=auto_approve)
+    return await load_image(context, spec, auto_approve=auto_approve, format_=format_)
 
 
 def earlier_image(row: Row, version: int | None) -> str:
@@ -134,20 +143,25 @@ def earlier_image(row: Row, version: int | None) -> str:
     return f"{row['identity']}@{digests[max(healthy) if version is None else version]}"
 
 
-async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve: bool) -> Row:
+async def load_image(
+    context: str | None, spec: LoadRequestSpec, *, auto_approve: bool, format_: Progress = Progress.text
+) -> Row:
     """Load an image: create a request, approve it, and follow its version until it runs or completes.
 
     Raises:
+        InvalidInput: events are wanted for a program, and it would have to answer a question.
         ResideError: the request is refused, invalid or rejected by the operator, or the version failed.
     """
+    if format_ is Progress.json and not auto_approve:
+        raise InvalidInput("--output json asks no question: add --auto-approve, or use `reside request create`")
     async with open_session(config.load(), context) as session, outages_shown(session):
-        with Steps("load") as steps:
+        with Steps("load", format_) as steps:
             number, request = await loading.create_request(session, spec)
             steps.report(f"request {number}", "created")
             seen = await loading.wait_validated(request, lambda line: steps.report(line, ""))
-        decide = partial(_decide, session, request, auto_approve)
+        decide = partial(_decide, session, request, auto_approve, format_)
         done = await loading.approve(session, request, seen, decide, _print_message)
-        row = await _follow(session, done)
+        row = await _follow(session, done, format_)
     version = done.version
     if row["status"] == "error":
         why = with_cure(row["reason"]) if row["reason"] else "no reason was reported"
@@ -155,7 +169,7 @@ async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve
     return row
 
 
-async def _follow(session: Session, done: LoadRequest) -> Row:
+async def _follow(session: Session, done: LoadRequest, format_: Progress) -> Row:
     """Follow the version of an approved request until it runs or completes."""
     name, version = done.approve_request.name if done.approve_request else "", done.version or 0
     left = f"version {version} of {name} is rolled out without this command: see `reside replica describe {name}`"
@@ -166,7 +180,7 @@ async def _follow(session: Session, done: LoadRequest) -> Row:
         last = row
         steps.report(_progress(row), "")
 
-    with leaving(left), Steps("load") as steps:
+    with leaving(left), Steps("load", format_) as steps:
         async with missing_grants_shown(session, _providers(done), lambda: last):
             return await loading.follow_version(session, name, version, done.health, report)
 
@@ -177,9 +191,12 @@ def _providers(done: LoadRequest) -> dict[int, str]:
     return {choice.id: choice.name for each in requirements for choice in (*each.replicas, *each.alternatives)}
 
 
-async def _decide(session: Session, request: CoMap, auto_approve: bool, seen: LoadRequest) -> None:
+async def _decide(session: Session, request: CoMap, auto_approve: bool, format_: Progress, seen: LoadRequest) -> None:
     """Show a request; return only if it may be approved."""
-    output.console.print(loading.render_request(seen))
+    if format_ is Progress.json:
+        print_event("request", request=seen.document())
+    else:
+        output.console.print(loading.render_request(seen))
     if not auto_approve:
         await _ask(session, request, seen.id)
 

@@ -13,7 +13,7 @@ from reside.access.client import connect
 from reside.cli import config, output, project
 from reside.cli.cluster_options import IMAGES
 from reside.cli.outages import AGAIN, leaving
-from reside.cli.progress import Steps
+from reside.cli.progress import Progress, ProgressOption, Steps, print_event, print_result
 from reside.cli.prompt import confirm
 from reside.cli.replicas import ReplicaView
 from reside.cli.session import open_session, target_of
@@ -53,6 +53,7 @@ def upgrade(
     downgrade: Annotated[
         bool, typer.Option("--downgrade", help="Load images also if the cluster was upgraded from them before.")
     ] = False,
+    format_: ProgressOption = Progress.text,
 ) -> None:
     """Show what the images of another release change; ask, and load them. Settings and data stay as they are."""
     project.checkout("`reside cluster upgrade`")
@@ -61,17 +62,25 @@ def upgrade(
     found = stack_settings.read_images(images or project.state_folder() / IMAGES)
     settings, plan, rows = asyncio.run(_plan(configuration, cluster, found))
     if plan.is_empty:
-        _say(f"cluster {cluster.name} has these images already")
+        print_result(format_, f"cluster {cluster.name} has these images already", cluster=cluster.name, changed=False)
         return
-    for line in lines(plan):
-        _say(line)
+    _show(plan, format_)
     if not downgrade:
         check_newer(plan, rows)
     if not (yes or asyncio.run(confirm(f"Upgrade cluster {cluster.name}?"))):
         raise ResideError("nothing was upgraded")
-    with leaving(AGAIN), Steps(f"cluster {cluster.name}") as steps:
+    with leaving(AGAIN), Steps(f"cluster {cluster.name}", format_) as steps:
         project.up(settings, cluster.name, steps.report)
-    _say(f"cluster {cluster.name} is upgraded")
+    print_result(format_, f"cluster {cluster.name} is upgraded", cluster=cluster.name, changed=True)
+
+
+def _show(plan: Upgrade, format_: Progress) -> None:
+    if format_ is Progress.json:
+        images = {name: {"now": now, "then": then} for name, (now, then) in plan.images.items()}
+        print_event("plan", images=images, objects=plan.objects)
+        return
+    for line in lines(plan):
+        _say(line)
 
 
 def lines(plan: Upgrade) -> Iterator[str]:

@@ -49,3 +49,15 @@ async def test_only_grants_that_wait_for_a_decision_are_listed(operator: Operato
     await operator.reside("permission", "grant", admin.credentials.account_id, "greeter", "greet")
     assert json.loads(await operator.reside("permission", "list", "--pending", "--output", "json")) == []
     assert json.loads(await operator.reside("permission", "list", "--output", "json")) != []
+
+
+async def test_a_load_tells_programs_its_progress_as_events(operator: Operator) -> None:
+    image = f"{HOST}/examples/greeter:v1"
+    assert "add --auto-approve" in await operator.reside("replica", "load", image, "--output", "json", code=1)
+    async with operator.running("replica", "load", image, "--auto-approve", "--output", "json") as load:
+        await load.end()
+    events = [json.loads(line) for line in load.output.splitlines()]
+    assert {each["event"] for each in events} == {"message", "request", "result"}
+    assert events[-1] | {"id": 0} == {"event": "result", "name": "greeter", "id": 0, "version": 1, "status": "running"}
+    (request,) = (each["request"] for each in events if each["event"] == "request")
+    assert request["image"] == image
