@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from reside.cli.outages import Notice
+from reside.cli.notices import Notice
 from reside.cli.permissions import direct_grants
 from reside.jazz import JazzError
 from reside.model.alpha_contract import EXPLAIN_PERMISSION

@@ -23,7 +23,8 @@ from reside.cli import (
 )
 from reside.cli.explanations import with_cure
 from reside.cli.missing_grants import missing_grants_shown
-from reside.cli.outages import leaving, outages_shown, say
+from reside.cli.notices import say
+from reside.cli.outages import leaving, outages_shown
 from reside.cli.progress import Progress, ProgressOption, Steps, print_event, print_result
 from reside.cli.prompt import confirm
 from reside.cli.replicas import ReplicaView, Row

@@ -16,7 +16,7 @@ from reside.access.errors import PortForwardError
 from reside.access.target import Target
 from reside.cli import library_logs
 from reside.cli.accounts import credentials_of
-from reside.cli.outages import Notice
+from reside.cli.notices import Notice
 from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME

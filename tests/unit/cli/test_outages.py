@@ -14,8 +14,9 @@ from rich.console import Console
 from support.eventually import eventually
 
 from reside.access.errors import KubectlMissingError, PortForwardError
-from reside.cli import outages, output
-from reside.cli.outages import Notice, leaving, outages_shown, repeated
+from reside.cli import notices, outages, output
+from reside.cli.notices import Notice
+from reside.cli.outages import leaving, outages_shown, repeated
 from reside.cli.session import Session, endpoint_at, opened_once
 from reside.jazz import AccountId, JazzTimeout
 from reside.model.errors import InvalidInput, NotReady
@@ -37,7 +38,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> StringIO:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(outages.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(notices.time, "monotonic", lambda: now[0])
     return now
 
 
