@@ -18,22 +18,23 @@ from reside.access.waiting import until
 from reside.alpha import bootstrap
 from reside.common.polling import Missing
 from reside.model.constants import PLATFORM_STACK, SENTINEL_NAME
-from reside.model.errors import ResideError
+from reside.model.errors import NotReady, ResideError
 from reside.model.sentinel_data import REFERENCED_VALUE
 from reside.seed import platform, running, sentinel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from reside.alpha.bootstrap import SystemBlocks
     from reside.alpha.state import Alpha
+    from reside.model.stacks import K8sObject
     from reside.seed.accounts import Identities
     from reside.seed.settings import BootstrapSettings
 
 ENGINE_VALUE = f"{SENTINEL_NAME}.engine-passphrase"
 PERSISTENT_S = 40.0
 """Seconds for which the same error may persist; the Sentinel retries 1, 3, 7, 15 and 31 s after the first apply."""
-_MARGIN_S = 10.0
+MARGIN_S = 10.0
 """Seconds for an error of the wait itself, which says what was missing, to arrive before that of the thread."""
 
 
@@ -50,7 +51,7 @@ def hand_over(settings: BootstrapSettings, record_end: Callable[[str], None]) ->
     alpha = running.connected_alpha()
     if alpha is not None:
         what = f"the stack {PLATFORM_STACK} is applied"
-        alpha.run(lambda found: _apply(found, settings, identities), settings.deadline + _MARGIN_S, what)
+        alpha.run(lambda found: _apply(found, settings, identities), settings.deadline + MARGIN_S, what)
     else:
         asyncio.run(_apply_with_own(settings, identities, blocks))
     record_end(identities.alpha.account_id)
@@ -64,7 +65,25 @@ async def declare(alpha: Alpha, settings: BootstrapSettings, identities: Identit
     if REFERENCED_VALUE not in value:
         value.set(REFERENCED_VALUE, identities.engine_passphrase.get_secret_value())
         await alpha.node.flush()
-    return await bootstrap.declare_stack(alpha, PLATFORM_STACK, platform.platform_stack(settings, value.id))
+    return await declared(alpha, platform.platform_stack(settings, value.id), settings.deadline)
+
+
+async def declared(alpha: Alpha, objects: Sequence[K8sObject], deadline: float) -> str:
+    """Declare the stack `platform` as soon as Alpha can reach the Sentinel; return its revision.
+
+    After a bootstrap that was killed, the control block of Alpha may name no Sentinel until Alpha has led for a moment.
+
+    Raises:
+        NotReady: the Sentinel can't be reached in time; the message says why.
+    """
+
+    async def declare_it() -> str:
+        try:
+            return await bootstrap.declare_stack(alpha, PLATFORM_STACK, objects)
+        except NotReady as error:
+            raise Missing(str(error)) from None
+
+    return await until(declare_it, f"the declaration of the stack {PLATFORM_STACK}", deadline)
 
 
 async def _apply(alpha: Alpha, settings: BootstrapSettings, identities: Identities) -> None:

@@ -161,7 +161,9 @@ def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
     seed.sentinel.stop(running.STOP_S)
     identities, _blocks = running.prepared(settings)
     seed.alpha.run(
-        lambda alpha: handover.declare(alpha, settings, identities), settings.deadline, "the platform is declared"
+        lambda alpha: handover.declare(alpha, settings, identities),
+        settings.deadline + handover.MARGIN_S,
+        "the platform is declared",
     )
     asyncio.run(_until_ready(settings, ALPHA_NAME))
     seed.alpha.run(seed.leader.stop, running.STOP_S, "Alpha's lease is released")
