@@ -30,7 +30,7 @@ Access = Literal["direct", "port-forward", "endpoint"]
 """By addresses of Services, by port-forward through the Kubernetes API, or by the cluster's domain alone."""
 
 _ENDPOINT: Final = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
-_DAMAGED: Final = "correct it, restore a copy, or move it away to begin anew"
+_DAMAGED: Final = "correct it, restore a copy, or move it away to start without a configuration"
 _LOCK_WITHIN_S: Final = 10.0
 _LOCK_PAUSE_S: Final = 0.02
 _Named = TypeVar("_Named", "Account", "Cluster", "Context")

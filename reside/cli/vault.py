@@ -69,7 +69,7 @@ class Vault:
         except (CryptoError, ValueError):
             raise InvalidInput(
                 "the key of this user, `secrets.key` or the entry `secrets` of the keyring, is damaged: restore it, or "
-                "remove it and create the accounts anew"
+                "remove it and create the accounts again"
             ) from None
 
 

@@ -22,9 +22,9 @@ SECRET_IDENTITY: Final = f"{RESIDE_REGISTRY}/reside/replicas/secret"
 READ_SECRET: Final = "secret:read"  # noqa: S105 - a name
 """Read one secret; the name of the secret is the instance."""
 WRITE_SECRET: Final = "secret:write"  # noqa: S105 - a name
-"""Set and delete one secret; the name of the secret is the instance. Whoever has it reads nothing."""
+"""Set and delete one secret; the name of the secret is the instance. It does not include reading."""
 MANAGE_SECRETS: Final = "secret:manage:all"
-"""List, set and delete all secrets. Whoever has it reads nothing."""
+"""List, set and delete all secrets. It does not include reading."""
 
 SET_SECRET: Final = "set-secret"  # noqa: S105 - a name
 DELETE_SECRET: Final = "delete-secret"  # noqa: S105 - a name

@@ -127,7 +127,7 @@ class Secrets:
         made = found.group.create_map()
         found.set(_STALE, [*_stale(found), made.id])
         made.set(VALUE, value)
-        await node.flush()  # whoever reads the new state finds the value
+        await node.flush()  # the state must not name a value that readers can't load
         state = SecretState(value=made.id, version=_next(before), at=node.now_ms(), by=by, handed=handed)
         await self._replace(name, found, before, state)
         return state

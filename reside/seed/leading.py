@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Leader:
-    """Lead, until told to stop. Both methods run in the loop of the same thread."""
+    """Runs Alpha as the leader until `stop` is called. Call both methods in the same event loop."""
 
     def __init__(self) -> None:
         self._enough = asyncio.Event()
         self._ended = asyncio.Event()
 
     async def run(self, alpha: Alpha) -> None:
-        """Lead until `stop`; then wait, until cancelled."""
+        """Lead until `stop` is called, then wait until cancelled."""
         leading = asyncio.create_task(lead(alpha))
         enough = asyncio.create_task(self._enough.wait())
         try:

@@ -24,6 +24,8 @@ from reside.cli.vault import Vault
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from support.alpha_cluster import AlphaCluster, Client
+
     from reside.jazz import Credentials
 
 _ROOT = Path(__file__).parents[2]
@@ -146,6 +148,13 @@ class Operator:
         """Run a command to its end, and return what it printed, on one line."""
         async with self.running(*arguments) as command:
             return await command.end(code)
+
+
+def operator_of(cluster: AlphaCluster, client: Client, folder: Path) -> Operator:
+    """Return the operator of a client's account, with a configuration in the folder."""
+    made = Operator(folder, client.credentials, cluster.servers.jazz.url, cluster.endpoint, cluster.alpha.account)
+    made.configure()
+    return made
 
 
 def _main() -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from integration.alpha.test_reasons import WORKER, push_images
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
-from support.reside_command import Operator
+from support.reside_command import Operator, operator_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,9 +31,7 @@ async def admin(cluster: AlphaCluster) -> Client:
 
 @pytest.fixture
 def operator(cluster: AlphaCluster, admin: Client, tmp_path: Path) -> Operator:
-    made = Operator(tmp_path, admin.credentials, cluster.servers.jazz.url, cluster.endpoint, cluster.alpha.account)
-    made.configure()
-    return made
+    return operator_of(cluster, admin, tmp_path)
 
 
 async def test_a_request_is_owned_by_the_account_that_is_named(cluster: AlphaCluster, operator: Operator) -> None:

@@ -16,7 +16,7 @@ import pytest
 from integration.alpha.processes import alpha_process
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
 from support.eventually import eventually
-from support.reside_command import Operator
+from support.reside_command import Operator, operator_of
 
 from reside.alpha import records
 
@@ -47,10 +47,7 @@ async def admin(cluster: AlphaCluster) -> Client:
 
 @pytest.fixture(scope="module")
 def operator(cluster: AlphaCluster, admin: Client, tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    folder = tmp_path_factory.mktemp("operator")
-    made = Operator(folder, admin.credentials, cluster.servers.jazz.url, cluster.endpoint, cluster.alpha.account)
-    made.configure()
-    return made
+    return operator_of(cluster, admin, tmp_path_factory.mktemp("operator"))
 
 
 def number_in(said: str) -> int:

@@ -13,7 +13,7 @@ from integration.alpha.test_outages_of_loads import asked, request
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
 from support.eventually import eventually
 from support.reasons import reasons_of
-from support.reside_command import Operator
+from support.reside_command import Operator, operator_of
 
 from reside.alpha.loading import validate
 from reside.alpha.lock_access import root_user
@@ -48,10 +48,7 @@ async def admin(cluster: AlphaCluster) -> Client:
 
 @pytest.fixture(scope="module")
 def operator(cluster: AlphaCluster, admin: Client, tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    folder = tmp_path_factory.mktemp("operator")
-    made = Operator(folder, admin.credentials, cluster.servers.jazz.url, cluster.endpoint, cluster.alpha.account)
-    made.configure()
-    return made
+    return operator_of(cluster, admin, tmp_path_factory.mktemp("operator"))
 
 
 async def push_images(servers: Servers) -> None:
