@@ -78,14 +78,14 @@ def delete_cluster(name: str, target: Target, *, yes: bool, expected: config.Clu
             f"what is there, name the place with --namespace {target.namespace}, and no --cluster"
         )
     for line in listing(target.namespace, present.objects):
-        _say(line)
+        output.line(line)
     if not yes:
         confirm_name(name, "the cluster")
     from reside.seed import steps  # noqa: PLC0415 - slow to import
 
     with leaving(AGAIN):
         steps.delete_all(target)
-    _say(f"namespace {target.namespace} has nothing of the cluster any more")
+    output.line(f"namespace {target.namespace} has nothing of the cluster any more")
     _forget(name, target, present)
 
 
@@ -135,7 +135,7 @@ def _forget(name: str, target: Target, deleted: _Present) -> None:
         return
     project.forget(name, deleted.uid, target.namespace)
     config.change(lambda current: current.without_cluster(name))
-    _say(f"cluster {name} is not in the configuration any more; accounts stay")
+    output.line(f"cluster {name} is not in the configuration any more; accounts stay")
 
 
 def _is_same(known: config.Cluster, target: Target, deleted: _Present) -> bool:
@@ -143,7 +143,3 @@ def _is_same(known: config.Cluster, target: Target, deleted: _Present) -> bool:
         return known.alpha_replica_id == deleted.alpha
     place = (target.namespace, target.kubeconfig, target.kube_context)
     return (known.namespace, known.kubeconfig, known.kube_context) == place
-
-
-def _say(line: str) -> None:
-    output.console.print(line, highlight=False, markup=False, soft_wrap=True)

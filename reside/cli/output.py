@@ -79,7 +79,7 @@ def print_yaml(document: Any) -> None:
 
 
 def line(text: str) -> None:
-    """Print one line for programs: it is neither folded nor marked up."""
+    """Print one line as it is: neither folded nor marked up."""
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 

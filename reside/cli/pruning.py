@@ -67,13 +67,13 @@ def prune(
             if not found.uids:
                 return "nothing waits for a confirmation"
             for line in found.lines():
-                _say(line)
+                output.line(line)
             if not (auto_approve or await confirm("Delete them?")):
                 raise ResideError("nothing was confirmed, and nothing is deleted")
             await confirm_deletion(session.node, held, confirmed, found)
             return f"{len(found.uids)} objects are being deleted"
 
-    _say(asyncio.run(run()))
+    output.line(asyncio.run(run()))
 
 
 async def open_maps(node: Node, sentinel: AccountId) -> tuple[CoMap, CoMap]:
@@ -104,7 +104,3 @@ async def confirm_deletion(node: Node, held: CoMap, confirmed: CoMap, seen: Held
         raise NotReady(
             f"the deletion is confirmed, but not begun after {DELETED_S:.0f} s: check that the Sentinel's pod is ready"
         ) from None
-
-
-def _say(line: str) -> None:
-    output.console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -18,6 +18,7 @@ from reside.cli import (
     managing,
     output,
     pods,
+    replica_deletion,
     replica_list,
     requests,
 )
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(describing.app)
 app.add_typer(managing.app)
+app.add_typer(replica_deletion.app)
 app.command("logs")(logs.logs)
 app.command("pods")(pods.pods)
 app.command("history")(history.history)

@@ -78,7 +78,9 @@ def reassign(
             _say_all(found)
             if not given:
                 raise ResideError(f"no stack of {before} can be given to {after}")
-            _say(f"from then on, only what {after} declares counts, and the secret values of these stacks are its, too")
+            output.line(
+                f"from then on, only what {after} declares counts, and the secret values of these stacks are its, too"
+            )
             if not (auto_approve or await confirm(f"Give {len(given)} stacks to {after}?")):
                 raise ResideError("nothing was reassigned")
             done = (await operator.ask(REASSIGN_STACKS, {**members, STACKS: given})).members[STACKS]
@@ -105,7 +107,7 @@ def export(
                 sys.stdout.write(done.file.decode())
                 return
             write_private(file, done.file)
-            _say(f"{file} has the state of stack {stack}, with {done.members['objects']} objects")
+            output.line(f"{file} has the state of stack {stack}, with {done.members['objects']} objects")
 
     asyncio.run(run())
 
@@ -123,11 +125,11 @@ def import_state(
 
     async def run() -> None:
         async with _operator(context, MANAGE_STATE) as (operator, _):
-            _say(f"objects in {file} that stack {stack} does not declare are deleted by its next apply")
+            output.line(f"objects in {file} that stack {stack} does not declare are deleted by its next apply")
             if not (auto_approve or await confirm(f"Replace the state of stack {stack}?")):
                 raise ResideError("nothing was imported")
             done = await operator.ask(IMPORT_STATE, {STACK: stack}, file=content)
-            _say(f"the state of stack {stack} has {done.members['objects']} objects now, and is being refreshed")
+            output.line(f"the state of stack {stack} has {done.members['objects']} objects now, and is being refreshed")
 
     asyncio.run(run())
 
@@ -140,13 +142,13 @@ def prune(*, auto_approve: AutoApprove = False, context: ContextName = None) -> 
         async with _operator(context, MANAGE_STATE) as (operator, _):
             found = (await operator.ask(PRUNE_STATES, {DRY_RUN: True})).members[STACKS]
             if not found:
-                _say("each state belongs to a stack")
+                output.line("each state belongs to a stack")
                 return
             _say_all(found)
             if not (auto_approve or await confirm("Remove these states?")):
                 raise ResideError("nothing was removed")
             done = (await operator.ask(PRUNE_STATES, {})).members[STACKS]
-            _say(f"{len(done)} states were removed")
+            output.line(f"{len(done)} states were removed")
 
     asyncio.run(run())
 
@@ -171,7 +173,7 @@ def migrate(
         async with _operator(context, MANAGE_STATE) as (operator, _):
             found = (await operator.ask(MIGRATE_STATES, {DRY_RUN: True})).members[STACKS]
             if not found:
-                _say("each state is where the settings of the Sentinel say")
+                output.line("each state is where the settings of the Sentinel say")
                 return
             _say_all({name: f"in {place}" for name, place in found.items()})
             if not (auto_approve or await confirm("Give these states up?" if abandon else "Move these states?")):
@@ -208,8 +210,4 @@ async def _operator(context: str | None, permission: str) -> AsyncIterator[tuple
 
 def _say_all(outcomes: Mapping[str, Any]) -> None:
     for name, text in outcomes.items():
-        _say(f"  {name}: {text}")
-
-
-def _say(line: str) -> None:
-    output.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        output.line(f"  {name}: {text}")

@@ -80,7 +80,7 @@ def _show(plan: Upgrade, format_: Progress) -> None:
         print_event("plan", images=images, objects=plan.objects)
         return
     for line in lines(plan):
-        _say(line)
+        output.line(line)
 
 
 def lines(plan: Upgrade) -> Iterator[str]:
@@ -161,7 +161,3 @@ async def _stored_settings(session: Session) -> dict[str, Any]:
     """Return the settings that the bootstrap stored last."""
     stored = await session.node.load_map(str(session.data[CLUSTER_SETTINGS]))
     return {to_snake(member): value for member, value in stored.as_dict().items() if value is not None}
-
-
-def _say(line: str) -> None:
-    output.console.print(line, highlight=False, markup=False, soft_wrap=True)

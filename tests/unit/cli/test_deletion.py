@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reside.cli.grantees import Names
-from reside.cli.managing import deletion_lines
+from reside.cli.replica_deletion import deletion_lines
 
 NAMES = Names([{"id": 3, "name": "greeter"}], {})
 
