@@ -12,6 +12,7 @@ interrupted operation belong to an engine that crashed.
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ from reside.sentinel.engine.saved_state import is_settings, settings_of
 from reside.sentinel.engine.stack_files import StackFiles, content_of, project_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reside.sentinel.engine.settings import EngineSettings
 
 
@@ -76,17 +79,15 @@ class ObjectStoreFiles(StackFiles):
         """Note that the store does not have the stack."""
         self._config.unlink(missing_ok=True)
 
-    def share_salt(self) -> None:
-        """Give a new stack the encryption salt of the first stack, if secrets are encrypted with the passphrase."""
+    @contextmanager
+    def shared_salt(self) -> Iterator[None]:
+        """Share the salt if secrets are encrypted with the passphrase; see `StackFiles.shared_salt`."""
         if self._shares_salt:
-            super().share_salt()
+            with super().shared_salt():
+                yield
         else:
             self._config.unlink(missing_ok=True)
-
-    def keep_salt(self) -> None:
-        """Keep the salt of a stack that was just created, if it is the first one."""
-        if self._shares_salt:
-            super().keep_salt()
+            yield
 
     def sync_new(self) -> None:
         """Do nothing: what the volume loses is read from the store."""

@@ -19,7 +19,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, Any, ClassVar
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import structlog
 from prometheus_client import Counter
@@ -30,7 +32,7 @@ from reside.sentinel.engine.saved_state import has_pending, is_state, salt_in_se
 from reside.sentinel.engine.settings import PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from reside.sentinel.engine.settings import EngineSettings
@@ -45,6 +47,9 @@ _LAYOUT = b"version: 1\n"
 """Content of the file by which the file backend knows that the names of its files contain the project."""
 _RUNNING = ".running"
 _EVENTS = ".events"
+_FIRST_STACK: Final = threading.Lock()
+"""Held while a stack is created and no salt is kept yet. Only one Sentinel at a time uses the files."""
+_FIRST_S: Final = 10.0
 _BACKEND = re.compile(rb'^backend: \{url: (".*")\}$', re.MULTILINE)
 """The line of a project file that names the backend (`project_file`)."""
 
@@ -159,19 +164,34 @@ class StackFiles:
         for file in reversed(self._states):
             file.unlink(missing_ok=True)
 
-    def share_salt(self) -> None:
-        """Give a new stack the encryption salt of the first stack.
+    @contextmanager
+    def shared_salt(self) -> Iterator[None]:
+        """Give a new stack, which the block creates, the encryption salt of the first stack.
 
-        A key is derived from passphrase and salt in 0.16 s of CPU time, and the resident engine caches it.
+        Each resident engine derives a key from the passphrase and each salt once, in 0.16 s of CPU time. While there is
+        no salt, stacks that are created at the same time would each make one, so they are created one after the other.
+        A creation waits for at most `_FIRST_S` seconds: a salt of its own only costs a stack time.
         """
+        first = self._salt_is_missing() and _FIRST_STACK.acquire(timeout=_FIRST_S)
+        try:
+            self._share_salt()
+            yield
+            self._keep_salt()
+        finally:
+            if first:
+                _FIRST_STACK.release()
+
+    def _salt_is_missing(self) -> bool:
+        return salt_in_settings(content_of(self._salt)) is None
+
+    def _share_salt(self) -> None:
         if salt := salt_in_settings(content_of(self._salt)):
             write_private(self._config, settings_with(salt))
         else:
             self._config.unlink(missing_ok=True)  # of a stack whose creation was interrupted
 
-    def keep_salt(self) -> None:
-        """Keep the salt of a stack that was just created, if it is the first one."""
-        if salt_in_settings(content_of(self._salt)) is None:
+    def _keep_salt(self) -> None:
+        if self._salt_is_missing():
             write_private(self._salt, self._config.read_bytes())
 
     def mark_running(self) -> None:

@@ -156,9 +156,8 @@ class StackOperation(Operation):
     def _create(self) -> None:
         """Create the stack in the backend, without resources."""
         files, name = self._files, self._stack.name
-        files.share_salt()
-        self._run_plain("stack", "init", name, "--secrets-provider", self._settings.secrets_provider, "--no-select")
-        files.keep_salt()
+        with files.shared_salt():
+            self._run_plain("stack", "init", name, "--secrets-provider", self._settings.secrets_provider, "--no-select")
         files.sync_new()
 
     def _release(self) -> None:

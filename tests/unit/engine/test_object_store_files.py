@@ -66,11 +66,11 @@ def test_settings_of_another_backend_and_cut_off_ones_say_nothing(tmp_path: Path
 
 def test_the_salt_is_shared_only_if_the_passphrase_encrypts(tmp_path: Path) -> None:
     first = files(tmp_path)
-    first.found({"secrets_providers": SALT})
-    first.keep_salt()
+    with first.shared_salt():
+        first.found({"secrets_providers": SALT})
     first.lost()
-    first.share_salt()
-    assert first.exists
+    with first.shared_salt():
+        assert first.exists
     other = files(tmp_path, provider="awskms://alias/reside")
-    other.share_salt()
-    assert not other.exists
+    with other.shared_salt():
+        assert not other.exists

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +13,7 @@ import pytest
 from support.sentinel import config_map
 from unit.engine.stack_states import SALT, state
 
-from reside.sentinel.engine import EngineError, EngineKilled, EngineSettings, StackSpec
+from reside.sentinel.engine import EngineError, EngineKilled, EngineSettings, StackSpec, stack_files
 from reside.sentinel.engine.runner import CommandResult
 from reside.sentinel.engine.saved_state import settings_with
 from reside.sentinel.engine.stack_files import DAMAGED_STATES, StackFiles
@@ -122,11 +125,42 @@ def test_damaged_settings_are_made_again_from_the_state(files: StackFiles, damag
 
 def test_a_damaged_shared_salt_is_not_given_to_new_stacks(files: StackFiles) -> None:
     files._salt.write_bytes(b"\0\0\0")
-    files.share_salt()
-    assert not files._config.exists()
-    files._config.write_text(settings_with(SALT))
-    files.keep_salt()
+    with files.shared_salt():
+        assert not files._config.exists()
+        files._config.write_text(settings_with(SALT))
     assert files._salt.read_text() == settings_with(SALT)
+
+
+def test_stacks_that_are_created_at_once_share_one_salt(settings: EngineSettings) -> None:
+    """Each further salt costs every resident engine the derivation of a key."""
+    made = [StackFiles(settings, name) for name in ("a", "b", "c", "d")]
+    inside = threading.Barrier(len(made))
+
+    def create(files: StackFiles) -> None:
+        files.prepare()
+        with files.shared_salt():
+            if not files._config.exists():
+                with suppress(threading.BrokenBarrierError):
+                    inside.wait(0.3)  # until all are here, unless they take turns
+                files._config.write_text(settings_with(f"v1:{files.workspace.name}:v1:bbbb:cccc"))
+
+    with ThreadPoolExecutor(len(made)) as threads:
+        list(threads.map(create, made))
+    assert len({files._config.read_text() for files in made}) == 1
+
+
+def test_a_stack_does_not_wait_for_ever_for_the_first_salt(
+    settings: EngineSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack_files, "_FIRST_S", 0.0)
+    first, other = StackFiles(settings, "first"), StackFiles(settings, "other")
+    for files in (first, other):
+        files.prepare()
+    with first.shared_salt():
+        with other.shared_salt():
+            other._config.write_text(settings_with(SALT))
+        first._config.write_text(settings_with(SALT.replace("a", "z")))
+    assert first._salt.read_text() == settings_with(SALT)
 
 
 class EngineOnFiles:
