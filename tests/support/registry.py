@@ -24,6 +24,7 @@ from cryptography.x509.oid import NameOID
 from support.eventually import eventually_sync
 
 from reside.common.tls import authorities_with, trusted_authorities
+from reside.local.info import INFO_FILE, ClusterInfo
 
 if TYPE_CHECKING:
     import ssl
@@ -58,6 +59,22 @@ class Registry:
     def mirrors(self) -> dict[str, str]:
         """The client setting that maps ReSide's registry name to this registry."""
         return {NAME: self.url}
+
+    def write_local_cluster(self, state: Path) -> None:
+        """Write the description of a local cluster that has this registry, and nothing else, to its state folder."""
+        info = ClusterInfo(
+            name=state.name,
+            kubeconfig=state / "kubeconfig",
+            context="none",
+            api_url="https://127.0.0.1:1",
+            bridge_address=None,
+            service_range="10.0.0.0/24",
+            registry_host=NAME,
+            registry_loopback=self.address,
+            registry_bridge=None,
+        )
+        state.mkdir(parents=True)
+        (state / INFO_FILE).write_text(json.dumps(info.to_json()))
 
 
 def free_port() -> int:

@@ -82,6 +82,30 @@ def test_the_identity_of_an_image_is_that_of_its_manifest(
     assert run(["identity", f"{NAME}/examples/none"]) == 1
 
 
+def test_the_registry_is_that_of_the_local_cluster_that_is_named(
+    server: Registry,
+    replica: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    state = tmp_path_factory.mktemp("local")
+    server.write_local_cluster(state / "team")
+    monkeypatch.delenv("RESIDE_REGISTRY_MIRRORS", raising=False)
+    monkeypatch.setenv("RESIDE_LOCAL_STATE", str(state))
+    build = ["build", str(replica), "--tag", "of-team", "--push", "--runtime", RUNTIME]
+    assert run(build) == 1
+    assert "name your cluster with --local-cluster" in capsys.readouterr().err
+    assert run([*build, "--local-cluster", "team"]) == 0
+    built = capsys.readouterr().out.strip()
+    image = f"{NAME}/examples/greeter:of-team"
+    assert run(["identity", image]) == 1
+    capsys.readouterr()
+    assert run(["identity", image, "--local-cluster", "team", "--output", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert f"{found['identity']}@{found['digest']}" == built
+
+
 @pytest.fixture
 def replica(tmp_path: Path) -> Path:
     (tmp_path / "replica.yaml").write_text(REPLICA)
