@@ -57,6 +57,27 @@ class Times:
 
 
 @dataclass(frozen=True)
+class Arrival:
+    """A change that the cluster runs.
+
+    Attributes:
+        name: name of the instance.
+        version: its version.
+        status: `running` or `completed`.
+        times: how long each step took; None if the cluster ran these files already.
+    """
+
+    name: str
+    version: int
+    status: str
+    times: Times | None = None
+
+    def __str__(self) -> str:
+        how = "with the files as they are now" if self.times is None else f"after {self.times}"
+        return f"{self.name} version {self.version} is {self.status}{',' if self.times is None else ''} {how}"
+
+
+@dataclass(frozen=True)
 class Means:
     """How a change is brought into the cluster.
 
@@ -64,11 +85,13 @@ class Means:
         build: builds and pushes what a folder holds; returns the image by digest.
         decide: shows a load request, and returns only if it is to be approved.
         say: tells what happens.
+        arrive: tells that the cluster runs a change.
     """
 
     build: Callable[[SourceState], Awaitable[str]]
     decide: Callable[[LoadRequest], Awaitable[None]]
     say: Callable[[str], None]
+    arrive: Callable[[Arrival], None]
 
 
 class Development:
@@ -109,8 +132,7 @@ class Development:
         if existing is not None:
             self._found(existing["name"], is_new=False)
         if existing is not None and existing["image"] == image and existing["status"] in ("running", "completed"):
-            self.running = f"{existing['name']} version {existing['version']} is {existing['status']}"
-            self._means.say(f"{self.running}, with the files as they are now")
+            self._arrive(Arrival(existing["name"], existing["version"], existing["status"]))
             return
         done = await self._load(spec_of(image, existing, self._name), times)
         name, version = done.approve_request.name if done.approve_request else "", done.version or 0
@@ -121,7 +143,11 @@ class Development:
         self.running = f"{name} version {version} is {row['status']}"
         if row["status"] == "error":
             raise ResideError(f"version {version} of {name} failed: {row['reason'] or 'no reason was reported'}")
-        self._means.say(f"{self.running} after {times}")
+        self._arrive(Arrival(name, version, row["status"], times))
+
+    def _arrive(self, arrival: Arrival) -> None:
+        self.running = f"{arrival.name} version {arrival.version} is {arrival.status}"
+        self._means.arrive(arrival)
 
     def _found(self, name: str, *, is_new: bool) -> None:
         if not self.instance.done():

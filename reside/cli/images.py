@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
@@ -17,6 +18,7 @@ from reside.build.registries import REPOSITORY_VARIABLE, client_of_environment
 from reside.cli import output, project
 from reside.cli.build import build_folder
 from reside.cli.cluster_options import IMAGES
+from reside.cli.progress import Progress, ProgressOption, print_event
 from reside.common.files import write_private
 from reside.model.errors import ResideError
 from reside.model.locations import check_repository, located
@@ -52,25 +54,27 @@ def push(
             "needed."
         ),
     ] = None,
-    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the result.")] = (
-        output.Output.table
-    ),
+    format_: ProgressOption = Progress.text,
 ) -> None:
     """Build the images, contracts, examples and shipped replicas that a repository does not have, and push them.
 
     The digests are kept where `reside cluster bootstrap` finds them. Passwords are those of `docker login`.
     """
-    found = push_all(repository) if archive is None else push_archive(archive, repository)
+    found = push_all(repository, format_) if archive is None else push_archive(archive, repository, format_)
     places = {name: located(image, repository) for name, image in found.items()}
-    if format_ is not output.Output.table:
-        output.record(places, format_)
+    if format_ is Progress.json:
+        print_event("result", images=places)
     else:
         for place in places.values():
             output.console.print(place, highlight=False, soft_wrap=True)
 
 
-def push_all(repository: str) -> dict[str, str]:
+def push_all(repository: str, format_: Progress = Progress.text) -> dict[str, str]:
     """Build and push everything that a repository does not have; keep the platform's digests for the bootstrap.
+
+    Args:
+        repository: the repository.
+        format_: how the progress is printed.
 
     Returns:
         name of each image → identity by digest.
@@ -81,14 +85,19 @@ def push_all(repository: str) -> dict[str, str]:
     check_repository(repository, "the repository")
     project.checkout("`reside images push`")
     digests = project.make_state_folder() / IMAGES
-    found = _platform(repository, digests.with_name(IMAGE_DOCUMENTS))
+    found = _platform(repository, digests.with_name(IMAGE_DOCUMENTS), format_)
     write_private(digests, json.dumps(found, indent=2) + "\n")
     client = client_of_environment("default", repository)
-    return found | dict(push_folders(client, lambda line: output.errors.print(line, style="dim", soft_wrap=True)))
+    return found | dict(push_folders(client, partial(_report, format_)))
 
 
-def push_archive(archive: Path, repository: str) -> dict[str, str]:
+def push_archive(archive: Path, repository: str, format_: Progress = Progress.text) -> dict[str, str]:
     """Push the platform's images and contracts of a release; keep their digests for the bootstrap.
+
+    Args:
+        archive: the archive.
+        repository: the repository.
+        format_: how the progress is printed.
 
     Returns:
         name of each image → identity by digest.
@@ -102,29 +111,59 @@ def push_archive(archive: Path, repository: str) -> dict[str, str]:
     digests = project.make_state_folder() / IMAGES
     with TemporaryDirectory() as scratch:
         images = unpack(archive, Path(scratch))
-        found = asyncio.run(_push_images(images, client))
+        found = asyncio.run(_push_images(images, client, format_))
     references = [ImageReference.parse(image) for image in found.values()]
     write_private(digests.with_name(IMAGE_DOCUMENTS), asyncio.run(client.snapshot(references)).to_json())
     write_private(digests, json.dumps(found, indent=2) + "\n")
     return found
 
 
-async def _push_images(images: list[ArchivedImage], client: RegistryClient) -> dict[str, str]:
+async def _push_images(images: list[ArchivedImage], client: RegistryClient, format_: Progress) -> dict[str, str]:
     found = {}
     for image in images:
-        output.errors.print(f"push {image.reference.identity}", style="dim", soft_wrap=True)
+        _report(format_, f"push {image.reference.identity}")
         found[image.name] = await image.push(client)
     return found
 
 
-def _platform(repository: str, documents: Path) -> dict[str, str]:
+def _report(format_: Progress, line: str) -> None:
+    """Print a line about the progress."""
+    if format_ is Progress.json:
+        print_event("message", text=output.printable(line))
+    else:
+        output.errors.print(line, style="dim", soft_wrap=True)
+
+
+def _platform(repository: str, documents: Path, format_: Progress) -> dict[str, str]:
     """Build and push the platform's images and contracts; return name → identity by digest."""
-    command = [sys.executable, str(project.ROOT / "images/build.py"), "--to", repository, "--documents", str(documents)]
-    finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=project.ROOT)
-    if finished.returncode != 0:
-        raise ResideError("the images could not be built or pushed: see the errors above")
-    found: dict[str, str] = json.loads(finished.stdout)
+    with TemporaryDirectory() as scratch:
+        result = Path(scratch) / "images.json"
+        command = [sys.executable, str(project.ROOT / "images/build.py"), "--to", repository]
+        command += ["--documents", str(documents), "--write", str(result)]
+        if format_ is Progress.json:
+            code, last = _run_with_events(command)
+        else:
+            code, last = (
+                subprocess.run(command, check=False, stdout=subprocess.DEVNULL, cwd=project.ROOT).returncode,
+                "",
+            )
+        if code != 0:
+            why = last or "see the errors above"
+            raise ResideError(f"the images could not be built or pushed: {why}")
+        found: dict[str, str] = json.loads(result.read_text(encoding="utf-8"))
     return found
+
+
+def _run_with_events(command: list[str]) -> tuple[int, str]:
+    """Run a command, and print each line of its standard error as an event; return its exit code and the last line."""
+    last = ""
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", cwd=project.ROOT
+    ) as process:
+        for line in process.stderr or ():
+            last = line.strip() or last
+            _report(Progress.json, line.strip())
+    return process.returncode, last
 
 
 def push_folders(client: RegistryClient, progress: Callable[[str], None]) -> Iterator[tuple[str, str]]:

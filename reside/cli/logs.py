@@ -119,7 +119,7 @@ class Printer:
         if self.format_ is output.Output.json:
             output.print_json([each.model_dump(mode="json", exclude={"cursor"}) for each in found])
             return
-        self._warn(found)
+        self.warn(found)
         sys.stdout.writelines(f"{line}\n" for line in lines(found, named=len(found) > 1))
 
     def show_more(self, found: Sequence[PodLog]) -> None:
@@ -130,11 +130,17 @@ class Printer:
             documents = (each.model_dump(mode="json", exclude={"cursor"}) for each in written)
             sys.stdout.writelines(f"{json.dumps(each)}\n" for each in documents)
         else:
-            self._warn(found, follows=True)
+            self.warn(found, follows=True)
             sys.stdout.writelines(f"{line}\n" for line in lines(written, named=len(self._pods) > 1))
         sys.stdout.flush()
 
-    def _warn(self, found: Sequence[PodLog], *, follows: bool = False) -> None:
+    def warn(self, found: Sequence[PodLog], *, follows: bool = False) -> None:
+        """Say what is missing.
+
+        Args:
+            found: logs.
+            follows: whether more of them is read; then a pod that is about to start lacks nothing.
+        """
         found = [each for each in found if not (follows and is_starting(each))]
         for each in found:
             for note in notes(each):

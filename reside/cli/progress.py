@@ -2,7 +2,9 @@
 
 The live line says what the command waits for, and for how long. Plain lines are printed when something changes. Lines
 go to standard error. Events go to standard output, one JSON object a line: `event` is `started`, `done` or `unchanged`
-for a step, `message` for a line about one, and `result` for the end of the command. Errors are lines in any case.
+for a step, `message` for a line about one, `request` for a load request, and `result` for what the command has done.
+`reside dev`, which goes on, has a `result` or `failed` for each change, and `log` for what pods write. Errors are lines
+in any case.
 """
 
 from __future__ import annotations

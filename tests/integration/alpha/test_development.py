@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 from support.eventually import eventually
+from support.reside_command import operator_of
 
 from reside.alpha import open_requests, records
 from reside.build.watching import watching
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from support.alpha_cluster import AlphaCluster, Client, Servers
 
+    from reside.cli.developing import Arrival
     from reside.model.entities import LoadRequest
 
 pytestmark = pytest.mark.anyio
@@ -80,6 +82,10 @@ class Operator:
         if not self.approves:
             await asyncio.Event().wait()
 
+    def arrive(self, arrival: Arrival) -> None:
+        """Note what the cluster runs."""
+        self.said.append(str(arrival))
+
     def fail(self, error: Exception) -> None:
         """Note an error."""
         self.failed.append(one_line(error))
@@ -94,9 +100,10 @@ async def developing(
         data = await client.node.load_map(cluster.alpha.data.root.id)
         alpha = AccountId(cluster.credentials.account_id)
         session = Session(client.node, client.credentials, data, alpha, endpoint_at(cluster.endpoint), lambda: http)
-        development = Development(session, Means(builder.build, operator.decide, operator.said.append), None)
+        means = Means(builder.build, operator.decide, operator.said.append, operator.arrive)
+        development = Development(session, means, None)
         with watching(folder) as changes:
-            states = dev.states(folder, builder.tag, changes)
+            states = dev.states(folder, builder.tag, changes, operator.fail)
             running = asyncio.create_task(develop(development, states, operator.fail, expected_errors()))
             try:
                 yield running
@@ -122,12 +129,6 @@ async def status(cluster: AlphaCluster, number: int) -> str:
 
 async def until_said(operator: Operator, text: str) -> None:
     await eventually(f"the line {text!r}", lambda: list(operator.said), lambda said: any(text in line for line in said))
-
-
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch: pytest.MonkeyPatch, operator: Operator) -> None:
-    """Note what `states` prints."""
-    monkeypatch.setattr(dev, "fail", operator.fail)
 
 
 @pytest.fixture
@@ -229,3 +230,42 @@ async def test_somebody_else_approves_if_the_developer_may_not(
         await until_said(operator, "somebody else may approve it")
         await admin.approve_latest(operator.asked[0])
         await until_said(operator, "hello version 1 is running after ")
+
+
+@pytest.fixture
+def team(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the name of a local cluster that has the registry."""
+    servers.registry.write_local_cluster(tmp_path / "local/team")
+    monkeypatch.setenv("RESIDE_LOCAL_STATE", str(tmp_path / "local"))
+    return "team"
+
+
+@pytest.mark.usefixtures("builder")
+async def test_programs_get_events_of_each_change(
+    cluster: AlphaCluster, admin: Client, folder: Path, team: str, tmp_path: Path
+) -> None:
+    """The registry is that of the local cluster that is named, and so are the instance, the tag and the runtime."""
+    manifest = folder / "replica.yaml"
+    manifest.write_text(manifest.read_text().replace("exclusive: true", "exclusive: false"))
+    person = operator_of(cluster, admin, tmp_path / "person")
+    assert "add --approve" in await person.reside("dev", str(folder), "--output", "json", code=1)
+    where = ("--local-cluster", team, "--context", "here", "--output", "json")
+    async with person.running(
+        "dev", str(folder), "--approve", "--name", "howdy", "--tag", "edge", "--runtime", RUNTIME, *where
+    ) as command:
+        await command.until('"event": "result"')
+        save(folder, "def broken(:\n")
+        await command.until("main.py:1 is not Python")
+        command.interrupt()
+        await command.end(130)
+    lines = [line for line in command.output.splitlines() if line.startswith("{")]
+    events = [json.loads(line) for line in lines]
+    assert {each["event"] for each in events} == {"message", "request", "result", "failed"}
+    (loaded,) = (each for each in events if each["event"] == "request")
+    assert loaded["request"]["image"].startswith(f"{RESIDE_REGISTRY}/dev/hello")
+    (result,) = (each for each in events if each["event"] == "result")
+    assert (result["name"], result["version"], result["status"]) == ("howdy", 1, "running")
+    assert list(result["seconds"]) == ["build", "validation", "approval", "start"]
+    client = RegistryClient(cluster.servers.registry.mirrors)
+    digest = await client.resolve(ImageReference.parse(f"{RESIDE_REGISTRY}/dev/hello:edge"))
+    assert loaded["request"]["image"].endswith(digest)

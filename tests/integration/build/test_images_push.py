@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateRegistry
 
 
 def push(server: PrivateRegistry, folder: Path) -> tuple[dict[str, str], str]:
-    """Run the command; return what it prints as JSON, and the progress."""
+    """Run the command; return the images of the result, and the progress."""
     (folder / "config.json").write_text(server.login)
     (folder / "ca.pem").write_text(server.authority)
     environment = os.environ | {
@@ -50,8 +50,11 @@ def push(server: PrivateRegistry, folder: Path) -> tuple[dict[str, str], str]:
         command, env=environment, capture_output=True, text=True, cwd=project.ROOT, timeout=800, check=False
     )
     assert finished.returncode == 0, finished.stderr
-    found: dict[str, str] = json.loads(finished.stdout)
-    return found, finished.stderr
+    assert finished.stderr == "", "the progress is on standard output"
+    *progress, result = (json.loads(line) for line in finished.stdout.splitlines())
+    assert result["event"] == "result"
+    assert {each["event"] for each in progress} == {"message"}
+    return result["images"], "\n".join(each["text"] for each in progress)
 
 
 def test_every_image_is_pushed_once_with_the_digest_and_the_identity_that_it_has_everywhere(

@@ -69,6 +69,7 @@ def test_an_archive_is_pushed_with_its_digests_and_needs_no_checkout(
         monkeypatch.setenv("RESIDE_REGISTRY_MIRRORS", json.dumps({"ghcr.io": target.url}))
         arguments = ["images", "push", REPOSITORY, "--archive", str(release.archive), "--output", "json"]
         assert run(arguments) == 0
+        events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert run(arguments) == 0, "what is there stays"
         client = RegistryClient({"ghcr.io": target.url}, architecture="amd64")
         for identity, digest in release.digests.items():
@@ -80,8 +81,9 @@ def test_an_archive_is_pushed_with_its_digests_and_needs_no_checkout(
     assert set(images.values()) == pushed
     documents = json.loads((tmp_path / "state/image-documents.json").read_text())
     assert documents["latest"].keys() == release.digests.keys()
-    shown = json.loads(capsys.readouterr().out.partition("}\n")[0] + "}")
-    assert all(place.startswith(f"{REPOSITORY}/") for place in shown.values())
+    assert {each["text"] for each in events[:-1]} == {f"push {name}" for name in release.digests}
+    assert events[-1]["event"] == "result"
+    assert all(place.startswith(f"{REPOSITORY}/") for place in events[-1]["images"].values())
 
 
 @pytest.mark.parametrize("kind", ["cut", "changed", "another archive", "a text"])

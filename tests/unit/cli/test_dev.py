@@ -110,9 +110,11 @@ def request(*added: ChangedPermission) -> LoadRequest:
 
 @pytest.mark.anyio
 async def test_an_approval_without_a_question_still_shows_other_permissions(capsys: pytest.CaptureFixture[str]) -> None:
-    await dev.decide(request(), approve=True)
+    await dev.decide(dev.Screen(), request(), approve=True)
     assert capsys.readouterr().out == ""
-    await dev.decide(request(ChangedPermission(contract="c", replica="alpha", permission="read")), approve=True)
+    await dev.decide(
+        dev.Screen(), request(ChangedPermission(contract="c", replica="alpha", permission="read")), approve=True
+    )
     assert "alpha" in capsys.readouterr().out
 
 
@@ -125,5 +127,5 @@ async def test_a_load_is_not_approved_without_an_answer(
 
     monkeypatch.setattr(dev, "confirm", no_answer)
     with pytest.raises(ResideError, match="nothing was loaded"):
-        await dev.decide(request(), approve=False)
+        await dev.decide(dev.Screen(), request(), approve=False)
     assert "load request 7" in capsys.readouterr().out
