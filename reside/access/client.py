@@ -5,8 +5,10 @@ Invariant: no error message quotes the kubeconfig, because it holds credentials.
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -83,6 +85,11 @@ def read_kubeconfig(target: Target) -> lightkube.config.kubeconfig.SingleConfig:
     if single is None:
         raise InvalidInput(f"{where} has no current context: name one with --kube-context")
     return single
+
+
+def default_kubeconfig() -> Path:
+    """Return the path of the kubeconfig that is used if none is named: `KUBECONFIG`, else that of the user."""
+    return Path(os.environ.get("KUBECONFIG") or lightkube.config.kubeconfig.DEFAULT_KUBECONFIG).expanduser()
 
 
 def is_missing(error: ApiError) -> bool:

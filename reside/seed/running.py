@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from reside.access.addresses import Addresses, addresses
-from reside.access.client import connect
+from reside.access.client import connect, default_kubeconfig
 from reside.access.objects import read_secret
 from reside.alpha import app as alpha_app
 from reside.alpha import bootstrap
@@ -202,13 +202,19 @@ def alpha_settings(settings: BootstrapSettings, identities: Identities, block: s
 def sentinel_settings(
     settings: BootstrapSettings, identities: Identities, block: str, where: Addresses, folder: Path
 ) -> SentinelSettings:
-    """Return the Sentinel's settings as its pod has them, but with reachable addresses and a temporary state."""
+    """Return the Sentinel's settings as its pod has them, but with reachable addresses and a temporary state.
+
+    Outside of a pod it has no service account, and needs the kubeconfig that the bootstrap uses.
+    """
+    kubeconfig = None
+    if settings.access != "in-cluster":
+        kubeconfig = Path(settings.kubeconfig) if settings.kubeconfig else default_kubeconfig()
     return SentinelSettings(
         **_common(SENTINEL_NAME, identities.sentinel, block, where),
         namespace=settings.namespace,
         state_dir=folder,
         engine_passphrase=identities.engine_passphrase,
-        kubeconfig=Path(settings.kubeconfig) if settings.kubeconfig else None,
+        kubeconfig=kubeconfig,
         kube_context=settings.kube_context,
         careful=True,
     )
