@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -26,7 +26,7 @@ from reside.model.reports import StackReport
 from reside.model.sentinel_data import REPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator, Sequence
+    from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
     from rich.table import Table
 
@@ -44,6 +44,8 @@ app = typer.Typer()
 COLUMNS = ("object", "state", "reason")
 READ = BY_KIND["Deployment"].read
 """A permission with which an account may read reports; any permission on the Sentinel is sufficient."""
+ALPHA_S: Final = 10.0
+"""Seconds to wait for Alpha, which only knows about grants: all else comes from Jazz."""
 _DIGEST = 12
 """Characters of a digest or a revision that are shown."""
 
@@ -118,8 +120,18 @@ async def read(session: Session, name: str) -> Described:
     empty: StackReport | None = None
     report = await unless_refused("its Kubernetes objects", _report(session.node, names, name), empty)
     by_id = {each["id"]: each["name"] for each in names.replicas}
-    grants = await unless_refused("missing grants", missing_grants(session, row, by_id), none)
+    grants = await unless_refused("missing grants", _missing_grants(session, row, by_id), none)
     return Described(name, row, report, requests, grants, missing)
+
+
+async def _missing_grants(session: Session, row: Row, names: Mapping[int, str]) -> list[str]:
+    try:
+        async with asyncio.timeout(ALPHA_S):
+            return await missing_grants(session, row, names)
+    except TimeoutError:
+        raise NotReady(
+            f"Alpha has not answered for {ALPHA_S:.0f} s: `reside doctor` shows which part is away"
+        ) from None
 
 
 async def _report(node: Node, names: Names, stack: str) -> StackReport | None:

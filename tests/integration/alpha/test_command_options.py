@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,3 +60,15 @@ async def test_a_load_tells_programs_its_progress_as_events(operator: Operator) 
     assert events[-1] | {"id": 0} == {"event": "result", "name": "greeter", "id": 0, "version": 1, "status": "running"}
     (request,) = (each["request"] for each in events if each["event"] == "request")
     assert request["image"] == image
+
+
+async def test_a_description_shows_what_jazz_says_while_alpha_does_not_answer(operator: Operator) -> None:
+    """Alpha has taken the connection and is silent, as while it waits for etcd."""
+    for image in ("greeter", "caller"):
+        await operator.reside("replica", "load", f"{HOST}/examples/{image}:v1", "--auto-approve")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        alpha = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with operator.running("replica", "describe", "caller", alpha=alpha) as command:
+            said = await command.end()
+    assert "caller (id " in said
+    assert "missing grants are not shown: Alpha has not answered for 10 s: `reside doctor` shows which part" in said
