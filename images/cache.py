@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reside.build.daemon import cache_folder
+from reside.build.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from images.cache import cached
 from images.errors import ImageBuildError
+from reside.build.cache import cache_folder
 from reside.build.context import Context, digest
-from reside.build.daemon import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

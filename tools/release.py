@@ -201,7 +201,7 @@ def _git(*arguments: str) -> str:
 
 
 def _cache() -> Path:
-    from reside.build.daemon import cache_folder  # noqa: PLC0415 - after the path is set
+    from reside.build.cache import cache_folder  # noqa: PLC0415 - after the path is set
 
     return cache_folder()
 

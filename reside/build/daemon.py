@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import docker
 import docker.errors
 
+from reside.build.cache import cache_folder
 from reside.common.polling import wait_until
 from reside.common.processes import is_alive
 from reside.local.errors import LocalError, ToolMissingError, UsageError
@@ -33,7 +34,7 @@ from reside.local.processes import MARK, marked
 from reside.local.toolchain import default_search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 PACKAGES = {"containerd": "containerd", "dockerd": "docker.io", "setpriv": "util-linux"}  # Debian's
 DEFAULT_SOCKET = Path("/var/run/docker.sock")
@@ -41,14 +42,6 @@ START_DEADLINE = 60.0  # seconds; it usually takes 2
 STOP_DEADLINE = 30.0  # seconds until a daemon that does not end is killed
 LOCK_DEADLINE = 1200.0  # seconds to wait for another build on this machine; without a cache it takes minutes
 CALL_TIMEOUT = 600  # seconds without an answer of the daemon; the push of a large layer is silent for long
-
-
-def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder for reproducible files: `RESIDE_CACHE`, else `reside` in the user's cache folder."""
-    if explicit := environ.get("RESIDE_CACHE"):
-        return Path(explicit).absolute()
-    home = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
-    return Path(home).absolute() / "reside"
 
 
 @contextmanager

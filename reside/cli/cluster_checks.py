@@ -255,11 +255,16 @@ def metric_of(page: str, metric: str) -> float | None:
 
 async def permissions(session: Session) -> Finding:
     """Ask Alpha which of its permissions this account has; any account may ask that about itself."""
-    held = []
-    for permission in SUPER_ADMIN_PERMISSIONS:
+
+    async def is_held(permission: str) -> bool:
         body = {"replica": ALPHA_ID, "contract": ALPHA_CONTRACT, "permission": permission, "instanceId": None}
         answer = await session.call(EXPLAIN_PERMISSION, body | {"account": session.node.account_id})
-        held += [permission] if answer["inForce"] else []
+        return bool(answer["inForce"])
+
+    first, *others = SUPER_ADMIN_PERMISSIONS
+    known = [await is_held(first)]  # alone: from its answer, the others know Alpha's process
+    known += await asyncio.gather(*map(is_held, others))
+    held = [permission for permission, is_in_force in zip(SUPER_ADMIN_PERMISSIONS, known, strict=True) if is_in_force]
     return rights(session.node.account_id, held)
 
 

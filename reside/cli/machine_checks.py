@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reside.build.daemon import cache_folder
+from reside.build.cache import cache_folder
 from reside.cli import config, vault
 from reside.cli.accounts import credentials_of
 from reside.cli.findings import Check, Finding, in_thread

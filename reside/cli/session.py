@@ -17,7 +17,7 @@ from reside.access.target import Target
 from reside.cli import library_logs
 from reside.cli.accounts import credentials_of
 from reside.cli.notices import Notice
-from reside.common.tls import trusted_authorities
+from reside.common.tls import no_authorities, trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
@@ -158,18 +158,25 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
     ):
         alpha = AccountId(cluster.alpha_replica_id)
         endpoint = opened_once(lambda: opened.enter_async_context(replica_of(cluster, ALPHA_NAME)))
-        yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http_client_of(opened))
+        http = http_client_of(opened, tls=cluster.access == "endpoint")
+        yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http)
 
 
-def http_client_of(stack: AsyncExitStack) -> Callable[[], httpx2.AsyncClient]:
-    """Return a function that makes an HTTP client at its first call; the stack closes it."""
+def http_client_of(stack: AsyncExitStack, *, tls: bool) -> Callable[[], httpx2.AsyncClient]:
+    """Return a function that makes an HTTP client at its first call; the stack closes it.
+
+    Args:
+        stack: closes the client.
+        tls: whether it reaches the cluster by its domain; otherwise all addresses are plain HTTP.
+    """
     made: list[httpx2.AsyncClient] = []
 
     def client() -> httpx2.AsyncClient:
         if not made:
             import httpx2  # noqa: PLC0415 - slow to import, and reads do without
 
-            made.append(httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False))
+            verify = trusted_authorities() if tls else no_authorities()
+            made.append(httpx2.AsyncClient(verify=verify, trust_env=False))
             stack.push_async_callback(made[0].aclose)
         return made[0]
 

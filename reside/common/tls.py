@@ -16,6 +16,12 @@ def trusted_authorities() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
+@cache
+def no_authorities() -> ssl.SSLContext:
+    """Return a context without authorities, for a client of plain HTTP: it takes no time, and trusts no TLS server."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 def certificates(pem: str) -> str:
     """Return the certificates of a PEM document, without anything else, such as a private key."""
     return "".join(f"{found}\n" for found in _CERTIFICATE.findall(pem))

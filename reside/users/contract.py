@@ -129,7 +129,11 @@ class Holdings(Entity):
 
 class _Body(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        hide_input_in_errors=True,
+        defer_build=True,  # at first use: each command that names accounts imports this module, and needs no body
     )
 
 

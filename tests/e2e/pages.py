@@ -8,7 +8,7 @@ from support.eventually import eventually_sync
 from support.platform import ROOT
 from support.tutorial import Shell, section, steps
 
-from reside.build.daemon import cache_folder
+from reside.build.cache import cache_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,8 @@ from images.builder import build_images
 from images.errors import ImageBuildError
 from images.recipes import CHECKOUT
 from reside.alpha.contract import PACKAGED
-from reside.build.daemon import cache_folder, private_dockerd
+from reside.build.cache import cache_folder
+from reside.build.daemon import private_dockerd
 from reside.local import LocalError
 from reside.local.processes import marked
 from reside.model.constants import ALPHA_IDENTITY, MANIFEST_LABEL, SENTINEL_IDENTITY

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reside.build.daemon import cache_folder
+from reside.build.cache import cache_folder
 
 ROOT = Path(__file__).parents[3]
 WITHIN_S = 240

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.jazz_server import interop_packages, node_binary
 
-from reside.build.daemon import cache_folder
+from reside.build.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
