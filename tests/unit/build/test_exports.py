@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from images import cache, exports
+from images import exports
+from reside.build import cache
 from reside.build.archive import SavedImage
 from reside.registry import FileBlob
 

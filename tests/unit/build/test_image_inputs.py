@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from images import builder, cache, debootstrap
+from images import builder, debootstrap
 from images.recipes import Recipe
+from reside.build import cache
 from reside.build.archive import read_archive
 from reside.build.context import Context, digest
 from reside.local.errors import LocalError
