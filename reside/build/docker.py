@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +15,11 @@ from reside.build.source import DOCKERFILE, IGNORE_FILE
 from reside.local import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from docker import DockerClient
 
-    from reside.build.source import Source
+    from reside.build.program import Program
     from reside.registry import ImageReference, RegistryClient
 
 _RUNTIMES: Final = "reside/build-runtime"
@@ -26,18 +27,24 @@ _DEFAULT: Final = """ARG RUNTIME
 FROM ${RUNTIME}
 COPY . /app/
 WORKDIR /app
-ENTRYPOINT ["/opt/reside/.venv/bin/python", "-m", "main"]
-"""
+ENTRYPOINT """
 
 
 def build_by_docker(
-    source: Source,
+    program: Program,
     below: ImageReference,
     push: bool,
     progress: Callable[[str], None],
     client: RegistryClient,
 ) -> str | None:
     """Build a folder's image; its Dockerfile receives the runtime as build argument `RUNTIME`.
+
+    Args:
+        program: the files, and the command of a folder without a Dockerfile.
+        below: the runtime.
+        push: whether to push the image.
+        progress: called with one line for each step.
+        client: how to reach the registries.
 
     Returns:
         the image's digest if it was pushed; None if it is only in the daemon's store, under its full name.
@@ -46,12 +53,12 @@ def build_by_docker(
         LocalError: Docker is not available, or the build failed.
         RegistryError: a registry does not have the runtime, or refused the image.
     """
-    mirrors = client.mirrors
+    source, mirrors = program.source, client.mirrors
     pinned = client.located(below).pinned(anyio.run(client.resolve, below))
     with private_dockerd(progress) as daemon:
         runtime = _ensure(daemon, pinned, mirrors, progress)
         progress(f"building {source.reference}")
-        _build(daemon, source, runtime)
+        _build(daemon, program, runtime)
         if not push:
             return None
         progress(f"pushing {source.reference}")
@@ -74,14 +81,14 @@ def _ensure(
     return name
 
 
-def _build(daemon: DockerClient, source: Source, runtime: str) -> None:
+def _build(daemon: DockerClient, program: Program, runtime: str) -> None:
+    source = program.source
     with tempfile.TemporaryFile() as file:
         context = Context(file)
         own = source.folder / DOCKERFILE
-        context.data(DOCKERFILE, own.read_bytes() if own.exists() else _DEFAULT.encode())
+        context.data(DOCKERFILE, own.read_bytes() if own.exists() else _dockerfile(program.runtime.entrypoint))
         context.data(IGNORE_FILE, f"{DOCKERFILE}\n{IGNORE_FILE}\n".encode())  # so that COPY excludes them
-        for name in source.files():
-            context.copy(name, source.folder / name)
+        program.add_to(context)
         context.close()
         file.seek(0)
         lines = daemon.api.build(
@@ -97,6 +104,10 @@ def _build(daemon: DockerClient, source: Source, runtime: str) -> None:
         for line in lines:
             if "error" in line:
                 raise UsageError(f"Docker failed to build {source.folder}: {line['error']}")
+
+
+def _dockerfile(entrypoint: Sequence[str]) -> bytes:
+    return f"{_DEFAULT}{json.dumps([*entrypoint])}\n".encode()
 
 
 def _push(daemon: DockerClient, reference: ImageReference, where: ImageReference, mirrors: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import yaml
 
+from reside.build.language import Language, language_of
 from reside.local import default_state, read_info
 from reside.model.constants import MANIFEST_LABEL, RESIDE_REGISTRY
 from reside.model.errors import InvalidInput, InvalidManifest
@@ -23,6 +24,7 @@ MIRRORS_VARIABLE: Final = "RESIDE_REGISTRY_MIRRORS"
 DOCKERFILE: Final = "Dockerfile"
 IGNORE_FILE: Final = ".dockerignore"
 _IGNORED: Final = ("**/__pycache__", "**/*.pyc", "**/.git", "**/.venv", "**/.mypy_cache", "**/.ruff_cache")
+_IGNORED_BESIDE_TYPESCRIPT: Final = ("**/node_modules", "**/*.tsbuildinfo")
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,27 @@ class Source:
         """Whether the folder has a Dockerfile."""
         return (self.folder / DOCKERFILE).exists()
 
-    def files(self) -> list[str]:
-        """Return the paths of the files that go into the image, in a fixed order.
+    @property
+    def language(self) -> Language | None:
+        """The language of a replica that has no Dockerfile; None for anything else.
 
-        Excluded are caches, the Dockerfile, and what .dockerignore excludes. Symbolic links are followed, also out of
+        Raises:
+            InvalidInput: there is no program, or one in each language.
+        """
+        return None if self.manifest.type == "contract" or self.has_dockerfile else language_of(self.folder)
+
+    def files(self) -> list[str]:
+        """Return the paths of the files that the image is built from, in a fixed order.
+
+        Excluded are caches, the Dockerfile, what .dockerignore excludes, and the installed packages of a program in
+        TypeScript. Symbolic links are followed, also out of
         the folder, because an image holds contents.
 
         Raises:
             InvalidInput: .dockerignore, or the name of a file, is not UTF-8.
         """
         ignore = self.folder / IGNORE_FILE
-        patterns = [*_IGNORED]
+        patterns = [*_IGNORED, *(_IGNORED_BESIDE_TYPESCRIPT if (self.folder / "main.ts").exists() else ())]
         if ignore.exists():
             lines = (line.strip() for line in _text(ignore).splitlines())
             patterns += [line for line in lines if line and not line.startswith("#")]

@@ -43,12 +43,13 @@ def read_state(folder: Path, tag: str) -> SourceState:
         tag: the tag of its image.
 
     Raises:
-        InvalidInput: the folder is not that of a replica, a manifest is invalid, or a Python file is not Python; the
-            message names the file.
+        InvalidInput: the folder is not that of a replica, has no program, or one in each language, a manifest is
+            invalid, or a Python file is not Python; the message names the file.
     """
     source = read_source(folder, tag)
     if not isinstance(source.manifest, ReplicaManifest):
         raise InvalidInput(f"{folder} contains a contract: name the folder of a replica")
+    _ = source.language  # refuses a folder without a program
     contracts = tuple(_contracts(folder, source.manifest))
     parts: list[str | bytes] = []
     for each in (source, *contracts):

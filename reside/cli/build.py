@@ -1,7 +1,8 @@
 """`reside build`: build an image from a folder with a manifest.
 
 A folder with `contract.yaml` becomes an image without layers. A folder with `replica.yaml` becomes the runtime image
-with one more layer, which holds the folder's files, and runs `main.py`. Neither needs Docker, root or a download of the
+of its language with one more layer: the folder's files, which run `main.py`, or the bundle of `main.ts`. Neither needs
+Docker, root or a download of the
 runtime. Docker builds only replicas that have a Dockerfile or whose runtime is in another registry. In all cases the
 label `io.reside.manifest` is generated from the YAML file, so that it is never missing or wrongly encoded.
 """
@@ -12,14 +13,14 @@ import tempfile
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
 
-from reside.build.context import Context
+from reside.build.program import APP_FOLDER, Program, program_of, runtime_of
 from reside.build.registries import client_of_environment
-from reside.build.source import Source, check_reachable, read_source, registry_mirrors
+from reside.build.source import check_reachable, read_source, registry_mirrors
 from reside.cli.output import Output, console, errors, record
 from reside.model.constants import RESIDE_REGISTRY
 from reside.model.errors import InvalidInput
@@ -28,9 +29,9 @@ from reside.registry import Extension, FileBlob, ImageNotFound, ImageReference, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-RUNTIME: Final = f"{RESIDE_REGISTRY}/reside/runtime:latest"
-ENTRYPOINT: Final = ("/opt/reside/.venv/bin/python", "-m", "main")
-APP_FOLDER: Final = "app"  # folder of a replica's code, relative to the root
+RuntimeOption = Annotated[
+    str | None, typer.Option(help="Base image, in place of ReSide's for Python (main.py) or Node (main.ts).")
+]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def build(
     *,
     tag: Annotated[str, typer.Option(help="Tag of the image.")] = "latest",
     push: Annotated[bool, typer.Option("--push", help="Push the image to its registry.")] = False,
-    runtime: Annotated[str, typer.Option(help="Base image of a replica without a Dockerfile.")] = RUNTIME,
+    runtime: RuntimeOption = None,
     local_cluster: Annotated[
         str,
         typer.Option(help=f"Local cluster that runs the registry {RESIDE_REGISTRY}.", envvar="RESIDE_LOCAL_CLUSTER"),
@@ -86,7 +87,7 @@ def build_folder(
     tag: str,
     *,
     push: bool,
-    runtime: str = RUNTIME,
+    runtime: str | None = None,
     mirrors: Mapping[str, str],
     progress: Callable[[str], None] = lambda _line: None,
     client: RegistryClient | None = None,
@@ -99,13 +100,13 @@ def build_folder(
         folder: contains `replica.yaml` or `contract.yaml`.
         tag: the image's tag.
         push: whether to push the image to its registry.
-        runtime: the base image of a replica without a Dockerfile.
+        runtime: the base image of a replica; None: that of its language.
         mirrors: registry host → address of its mirror.
         progress: called with one line for each step.
         client: how to reach the registries; None: over the mirrors, without other settings.
 
     Raises:
-        InvalidInput: the folder or its manifest is invalid.
+        InvalidInput: the folder, its manifest or its program is invalid.
         RegistryError: a registry lacks the runtime or refuses the image.
         LocalError: Docker is required but not available, or its build failed.
     """
@@ -118,13 +119,14 @@ def build_folder(
     if source.manifest.type == "contract":
         digest = anyio.run(partial(client.push_label_image, source.reference, source.labels, push=push))
     else:
-        base = ImageReference.parse(runtime)
+        base = ImageReference.parse(runtime or runtime_of(source).image)
         registries = {client.located(image).registry for image in (base, source.reference)}
         try:
-            if source.has_dockerfile or len(registries) > 1:
-                digest = _build_by_docker(source, base, push, progress, client)
-            else:
-                digest = _build_layer(source, base, push, client)
+            with program_of(source, progress) as program:
+                if source.has_dockerfile or len(registries) > 1:
+                    digest = _build_by_docker(program, base, push, progress, client)
+                else:
+                    digest = _build_layer(program, base, push, client)
         except ImageNotFound as error:
             if error.image != str(client.located(base)):
                 raise
@@ -134,17 +136,18 @@ def build_folder(
     return BuildResult(source.manifest.type, source.reference.identity, tag, digest, push)
 
 
-def _build_layer(source: Source, base: ImageReference, push: bool, client: RegistryClient) -> str:
-    """Add one layer with the folder's files to the base image, without Docker; return the image's digest."""
-    extension = Extension(source.labels, f"/{APP_FOLDER}", ENTRYPOINT, "reside build")
+def _build_layer(program: Program, base: ImageReference, push: bool, client: RegistryClient) -> str:
+    """Add one layer with a program's files to the base image, without Docker; return the image's digest."""
+    source = program.source
+    extension = Extension(source.labels, f"/{APP_FOLDER}", program.runtime.entrypoint, "reside build")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "layer.tar"
-        write_layer(source, path)
+        program.write_layer(path)
         return anyio.run(partial(client.extend, base, source.reference, FileBlob.of(path), extension, push=push))
 
 
 def _build_by_docker(
-    source: Source,
+    program: Program,
     base: ImageReference,
     push: bool,
     progress: Callable[[str], None],
@@ -152,14 +155,4 @@ def _build_by_docker(
 ) -> str | None:
     from reside.build.docker import build_by_docker  # noqa: PLC0415 - slow to import, and rarely needed
 
-    return build_by_docker(source, base, push, progress, client)
-
-
-def write_layer(source: Source, path: Path) -> None:
-    """Write the files of a folder as a layer that puts them into `/app`."""
-    with path.open("wb") as file:
-        context = Context(file)
-        context.folder(APP_FOLDER)
-        for name in source.files():
-            context.copy(f"{APP_FOLDER}/{name}", source.folder / name)
-        context.close()
+    return build_by_docker(program, base, push, progress, client)

@@ -16,7 +16,7 @@ from reside.build.registries import client_of_environment
 from reside.build.source import registry_mirrors
 from reside.build.source_state import read_state
 from reside.cli import config, loading, logs, output
-from reside.cli.build import RUNTIME, build_folder
+from reside.cli.build import RuntimeOption, build_folder
 from reside.cli.developing import Development, Means, develop
 from reside.cli.following import MOST_LINES
 from reside.cli.main import expected_errors, one_line
@@ -50,7 +50,7 @@ def dev(
         str | None, typer.Option(help="Name of the instance; that in the manifest, or of the only one, if not given.")
     ] = None,
     tag: Annotated[str, typer.Option(help="Tag of the images.")] = TAG,
-    runtime: Annotated[str, typer.Option(help="Base image of a replica without a Dockerfile.")] = RUNTIME,
+    runtime: RuntimeOption = None,
     local_cluster: Annotated[
         str,
         typer.Option(help=f"Local cluster that runs the registry {RESIDE_REGISTRY}.", envvar="RESIDE_LOCAL_CLUSTER"),
@@ -107,12 +107,12 @@ class Builder:
 
     Args:
         tag: the tag of the images.
-        runtime: the base image of a replica without a Dockerfile.
+        runtime: the base image of a replica; None: that of its language.
         mirrors: registry host → address of its mirror.
         client: how to reach the registries.
     """
 
-    def __init__(self, tag: str, runtime: str, mirrors: Mapping[str, str], client: RegistryClient) -> None:
+    def __init__(self, tag: str, runtime: str | None, mirrors: Mapping[str, str], client: RegistryClient) -> None:
         self.tag = tag
         self._runtime = runtime
         self._mirrors = mirrors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from reside.build.language import Language
 from reside.cli import output
 from reside.model.constants import RESIDE_REGISTRY
 from reside.model.errors import InvalidInput, InvalidName
@@ -21,10 +23,12 @@ from reside.model.names import check_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from reside.build.typescript_kit import Kit
+
 _REGISTRY: Final = re.compile(r"[a-z0-9.:-]+(/[a-z0-9._-]+)*")
 _VERSION: Final = re.compile(r"\.v[1-9][0-9]*$")
 _SUFFIX: Final = ".template"
-_PLACES: Final = {"dockerignore": ".dockerignore"}
+_PLACES: Final = {"dockerignore": ".dockerignore", "gitignore": ".gitignore"}
 """Name of a template → name of the file, where they differ."""
 
 
@@ -34,6 +38,9 @@ class Kind(StrEnum):
     replica = "replica"
     oneshot = "oneshot"
     contract = "contract"
+
+
+_TESTS: Final = {Language.python: "python -m pytest", Language.typescript: "npm install && npm run check && npm test"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ def new(
     kind: Annotated[
         Kind, typer.Option(help="A replica with a contract of its own, a replica that runs once, or a contract alone.")
     ] = Kind.replica,
+    lang: Annotated[Language, typer.Option(help="Language of a replica.")] = Language.python,
     name: Annotated[str | None, typer.Option(help="Name; that of the folder if not given.")] = None,
     registry: Annotated[
         str, typer.Option(help="Registry of the image, with the path in it, such as `ghcr.io/acme`.")
@@ -69,9 +77,9 @@ def new(
 ) -> None:
     """Make a replica or a contract from a template that builds and passes its test at once."""
     names = parse_names(name or folder.resolve().name, registry)
-    files = make(folder, kind, names)
+    files = make(folder, kind, names, lang)
     output.console.print(f"{folder} has {', '.join(files)}", markup=False, highlight=False, soft_wrap=True)
-    for step, line in next_steps(folder, kind, names):
+    for step, line in next_steps(folder, kind, names, lang):
         output.console.print(f"{step:<6}{line}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -96,36 +104,69 @@ def parse_names(name: str, registry: str) -> Names:
     return Names(stem, name if name != stem else f"{name}.v1", registry)
 
 
-def make(folder: Path, kind: Kind, names: Names) -> list[str]:
+def make(folder: Path, kind: Kind, names: Names, language: Language = Language.python) -> list[str]:
     """Write the files of a template into a folder; return their names.
 
+    A replica in TypeScript gets the package `@reside/replica` as a file, because no registry has it.
+
     Raises:
-        InvalidInput: the folder is a file, or contains something.
+        InvalidInput: the folder is a file, or contains something; or a contract is to have a language.
+        LocalError: Node.js or npm is missing or has failed.
     """
+    if kind is Kind.contract and language is not Language.python:
+        raise InvalidInput("a contract is the same in all languages: leave out --lang")
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file: name a folder that does not exist yet")
     if folder.is_dir() and any(folder.iterdir()):
         raise InvalidInput(f"{folder} is not empty: name a folder that does not exist yet, or empty this one")
-    files = dict(_files(kind, names))
+    package = _typescript() if language is Language.typescript else None
+    files = dict(_files(kind, names, package))
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
+    if package is not None:
+        shutil.copyfile(package.archive, folder / package.archive.name)
+        return [*files, package.archive.name]
     return list(files)
 
 
-def _files(kind: Kind, names: Names) -> Iterator[tuple[str, str]]:
+def _typescript() -> Kit:
+    from reside.build.typescript_kit import kit  # noqa: PLC0415 - slow to import, and other folders do not need it
+
+    with output.errors.status("preparing the package @reside/replica") as status:
+        return kit(status.update)
+
+
+def _files(kind: Kind, names: Names, package: Kit | None) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file; the contract of a replica is in a folder of its own."""
-    for source in sorted((resources.files("reside.cli") / "templates" / kind).iterdir(), key=lambda found: found.name):
+    folder = f"{kind}-ts" if package is not None else kind
+    values = {**names.values(), **(_versions(package) if package is not None else {})}
+    for source in sorted((resources.files("reside.cli") / "templates" / folder).iterdir(), key=lambda each: each.name):
         name = source.name.removesuffix(_SUFFIX)
         inner = kind is Kind.replica and name == "contract.yaml"
         path = f"{names.contract}/{name}" if inner else _PLACES.get(name, name)
-        yield path, Template(source.read_text(encoding="utf-8")).substitute(names.values())
+        yield path, Template(source.read_text(encoding="utf-8")).substitute(values)
 
 
-def next_steps(folder: Path, kind: Kind, names: Names) -> Iterator[tuple[str, str]]:
+def _versions(package: Kit) -> Mapping[str, str]:
+    """Return the versions in a package.json, which are those that replicas are built with."""
+    settings = package.settings
+    return {
+        "archive": package.archive.name,
+        "core": settings["overrides"]["cojson-core-rn"],
+        "jazz_tools": settings["dependencies"]["jazz-tools"],
+        "types_node": settings["devDependencies"]["@types/node"],
+        "typescript": settings["devDependencies"]["typescript"],
+        "zod": settings["dependencies"]["zod"],
+    }
+
+
+def next_steps(
+    folder: Path, kind: Kind, names: Names, language: Language = Language.python
+) -> Iterator[tuple[str, str]]:
     """Yield what to do with a new folder: the name of the step, and its command."""
     quoted, contract = quote(str(folder)), quote(str(folder / names.contract))
-    yield "test", f"cd {quoted} && python -m pytest"
+    yield "test", f"cd {quoted} && {_TESTS[language]}"
     first = f"reside build {contract} --push && " if kind is Kind.replica else ""
     yield "build", f"{first}reside build {quoted} --push"
     if kind is not Kind.contract:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reside.build.program import program_of
 from reside.build.source import check_reachable, parse_mirrors, read_source, registry_mirrors
-from reside.cli.build import write_layer
 from reside.model.constants import MANIFEST_LABEL
 from reside.model.errors import InvalidInput, InvalidManifest
 from reside.model.manifest import decode_label
@@ -87,7 +87,8 @@ def test_caches_and_ignored_files_are_excluded_and_links_are_followed(tmp_path: 
     (inner / "contract-copy.yaml").symlink_to(outside)
     source = read_source(inner, "latest")
     assert source.files() == ["contract-copy.yaml", "main.py", "package/module.py", "replica.yaml"]
-    write_layer(source, tmp_path / "layer.tar")
+    with program_of(source) as program:
+        program.write_layer(tmp_path / "layer.tar")
     with tarfile.open(tmp_path / "layer.tar") as tar:
         names = tar.getnames()
         copied = tar.extractfile("app/contract-copy.yaml")
@@ -109,7 +110,8 @@ def test_the_same_files_make_the_same_layer(tmp_path: Path) -> None:
         inner = tmp_path / name
         inner.mkdir()
         source = read_source(folder(inner, replica_yaml=REPLICA, main_py="pass"), "latest")
-        write_layer(source, tmp_path / f"{name}.tar")
+        with program_of(source) as program:
+            program.write_layer(tmp_path / f"{name}.tar")
         layers.append((tmp_path / f"{name}.tar").read_bytes())
     assert layers[0] == layers[1]
 

@@ -59,7 +59,20 @@ def test_seed_and_sentinel_require_nothing() -> None:
 def test_every_example_has_a_valid_manifest_and_its_code(folder: Path) -> None:
     source = read_source(folder, "latest")
     if source.manifest.type == "replica":
-        assert {"main.py", "replica.yaml"} <= set(source.files())
+        assert source.language is not None
+        assert {"main.py", "main.ts"} & set(source.files())
+        assert "replica.yaml" in source.files()
+
+
+@pytest.mark.parametrize("name", ["greeter", "caller"])
+def test_an_example_in_typescript_is_another_version_of_the_one_in_python(name: str) -> None:
+    found = [read_source(ROOT / "examples" / folder / name, "latest") for folder in ("replicas", "typescript")]
+    python, typescript = (source.manifest for source in found)
+    assert isinstance(python, ReplicaManifest)
+    assert isinstance(typescript, ReplicaManifest)
+    assert [source.language for source in found] == ["python", "ts"]
+    assert (python.identity, python.info) == (typescript.identity, typescript.info)
+    assert (python.implementations, python.requirements) == (typescript.implementations, typescript.requirements)
 
 
 def test_the_examples_fit_together() -> None:

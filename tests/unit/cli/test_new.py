@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reside.build.language import Language
 from reside.cli import main
 from reside.cli.new import Kind, Names, make, next_steps, parse_names
 
@@ -64,3 +65,24 @@ def test_the_steps_quote_a_path_with_spaces(tmp_path: Path) -> None:
     assert steps["test"] == f"cd '{folder}' && python -m pytest"
     assert steps["build"].startswith(f"reside build '{folder}/quoter.v1' --push && reside build '{folder}' --push")
     assert steps["load"] == "reside replica load ghcr.io/acme/quoter:latest"
+
+
+def test_a_contract_has_no_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "quotes.v1"
+    assert main.run(["new", str(folder), "--kind", "contract", "--lang", "ts"]) == 1
+    assert "a contract is the same in all languages: leave out --lang" in " ".join(capsys.readouterr().err.split())
+    assert not folder.exists()
+
+
+def test_a_replica_in_typescript_is_not_begun_without_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main.run(["new", str(tmp_path / "quoter"), "--lang", "ts"]) == 1
+    assert "node was not found: install Node.js" in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_test_of_a_replica_in_typescript_is_that_of_npm(tmp_path: Path) -> None:
+    steps = dict(next_steps(tmp_path, Kind.replica, Names("quoter", "quoter.v1", "ghcr.io/acme"), Language.typescript))
+    assert steps["test"] == f"cd {tmp_path} && npm install && npm run check && npm test"
