@@ -12,6 +12,8 @@ const MAX_BODY = 1 << 20;
 const QUIET_MS = 500;
 const LONGEST_DRAIN_MS = 5_000;
 const GRACE_MS = 20_000;
+/** How long the rest of a refused body is read: if the connection ended at once, its sender might not see the answer. */
+const DISCARD_MS = 10_000;
 
 /** Handles an authenticated call; `body` is the JSON object of the call. */
 export type Handler = (account: string, body: Record<string, unknown>) => Promise<unknown>;
@@ -28,14 +30,16 @@ export class ReplicaServer {
   readonly instance = randomBytes(12).toString("base64url");
   readonly checks = new Map<string, () => boolean>();
   readonly #replica: string;
+  readonly #discardMs: number;
   readonly #server: Server;
   #serving: Serving | undefined;
   #started = false;
   #draining = false;
   #lastCall = -Infinity;
 
-  constructor(replica: string) {
+  constructor(replica: string, { discardMs = DISCARD_MS } = {}) {
     this.#replica = replica;
+    this.#discardMs = discardMs;
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch((error: unknown) => this.#fail(response, error));
     });
@@ -133,7 +137,7 @@ export class ReplicaServer {
         const message = `this is another process of ${this.#replica}: make a token for it`;
         return [421, { error: { code: "other-instance", message }, instance: this.instance }];
       }
-      const content = await read(request);
+      const content = await read(request, this.#discardMs);
       const account = authenticate(serving, request, signedPath(path, this.instance), content);
       if (replica !== this.#replica) {
         throw new ResideError("not-found", `this is replica ${this.#replica}, not ${replica}`);
@@ -157,15 +161,24 @@ function authenticate(serving: Serving, request: IncomingMessage, path: string, 
   }
 }
 
-async function read(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY) throw new ResideError("invalid-input", `the body is longer than ${MAX_BODY} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+/** Return the body. What follows the longest body is read without being kept, for a limited time. */
+function read(request: IncomingMessage, discardMs: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      if (size > MAX_BODY) return;
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= MAX_BODY) return;
+      chunks = [];
+      const timer = setTimeout(() => request.destroy(), discardMs);
+      request.once("close", () => clearTimeout(timer));
+      reject(new ResideError("invalid-input", `the body is longer than ${MAX_BODY} bytes`));
+    });
+    request.once("end", () => resolve(Buffer.concat(chunks)));
+    request.once("error", () => reject(new ResideError("invalid-input", "the body has ended before its announced length")));
+  });
 }
 
 function parse(content: Buffer): Record<string, unknown> {
