@@ -35,10 +35,8 @@ def identity(
     ),
 ) -> None:
     """Print the identity of a replica or a contract: the name of its image, by which everybody knows it."""
-    if Path(source).is_dir():
-        found = describe(read_source(Path(source), TAG).manifest)
-    else:
-        found = asyncio.run(_of_image(client_of_environment(local_cluster), source))
+    manifest, digest = read_manifest(source, local_cluster)
+    found = describe(manifest) | ({} if digest is None else {"digest": digest})
     if format_ is output.Output.table:
         output.line(found["identity"])
         return
@@ -54,14 +52,20 @@ def describe(manifest: Manifest) -> dict[str, Any]:
     return found
 
 
-async def _of_image(client: RegistryClient, image: str) -> dict[str, Any]:
-    """Return the identity of an image.
+def read_manifest(source: str, local_cluster: str) -> tuple[Manifest, str | None]:
+    """Return the manifest of a folder or an image, and the digest of the image.
 
     Raises:
         InvalidInput: it is neither a folder nor an image.
         InvalidManifest: it has no manifest, or that of another image: nobody could load it.
         RegistryError: its registry lacks it, or can't be reached.
     """
+    if Path(source).is_dir():
+        return read_source(Path(source), TAG).manifest, None
+    return asyncio.run(_of_image(client_of_environment(local_cluster), source))
+
+
+async def _of_image(client: RegistryClient, image: str) -> tuple[Manifest, str]:
     if image.startswith(("/", "./", "../", "~")):
         raise InvalidInput(
             f"{image} is not a folder: name one that contains replica.yaml or contract.yaml, or an image"
@@ -78,4 +82,4 @@ async def _of_image(client: RegistryClient, image: str) -> dict[str, Any]:
             f"the manifest's identity is {manifest.identity}, but the image is {reference.identity}: "
             "push the image to the repository that its manifest names"
         )
-    return {**describe(manifest), "digest": digest}
+    return manifest, digest

@@ -55,6 +55,7 @@ PARTS: Final = {
     "new": Part("reside.cli.new", "Make a replica or a contract from a template that builds and passes its test."),
     "build": Part("reside.cli.build", "Build the image of a replica or a contract."),
     "dev": Part("reside.cli.dev", "Build and load a replica at each change of its folder, and show its logs."),
+    "contract": Part("reside.cli.contracts", "Write the types of contracts in TypeScript or Python."),
     "identity": Part("reside.cli.identity", "Print the identity of a replica or a contract."),
     "doctor": Part("reside.cli.doctor", "Check this machine, the configuration and the cluster."),
     "explain": Part("reside.cli.explaining", "Explain an error code, a status, a reason or a rule of the policy."),

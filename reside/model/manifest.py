@@ -114,9 +114,11 @@ class ContractPermission(_Model):
 
 
 class ContractMethod(_Model):
-    """An RPC method that a contract defines."""
+    """An RPC method that a contract defines; `body` and `returns` are JSON Schemas of its request and its response."""
 
     display_info: DisplayInfo = Field(default_factory=dict)
+    body: dict[str, Any] | None = None
+    returns: dict[str, Any] | None = None
 
 
 class ContractManifest(_Label):

@@ -11,8 +11,12 @@ import shutil
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from support.jazz_server import install_packages, node_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = Path(__file__).parents[2]
 SDK = ROOT / "sdk" / "typescript"
@@ -59,6 +63,17 @@ class TypeScript:
         self.run("eslint", ".")
         tests = sorted(str(path) for path in (self._package / "test").glob("*.test.ts"))
         assert "# fail 0" in self.run("node", "--no-warnings", "--test", "--test-reporter=tap", *tests)
+
+    def compile(self, files: Mapping[str, str], name: str) -> Path:
+        """Write a folder of programs, and check its types; return it."""
+        folder = self._programs / name
+        folder.mkdir()
+        for file, text in files.items():
+            (folder / file).write_text(text)
+        included = {"extends": "./tsconfig.json", "include": [f"../programs/{name}/*.ts"]}
+        (self._package / f"tsconfig.{name}.json").write_text(json.dumps(included))
+        self.run("tsc", "--noEmit", "-p", f"tsconfig.{name}.json")
+        return folder
 
     def program(self, name: str) -> list[str]:
         """Return the command that runs a program."""

@@ -1,7 +1,8 @@
 """Test the greeter in process: `python -m pytest` in this folder (docs/testing.md)."""
 
 import pytest
-from main import Greet, Greeting, greeter
+from greeting import GreetBody, GreetReturns
+from main import greeter
 
 from reside.model.errors import NotAllowed
 from reside.testing import cluster
@@ -22,7 +23,7 @@ async def test_only_callers_with_the_permission_are_greeted() -> None:
                 await ada.call(instance, "greet", {"name": "Ada"})
             await test.grant(ada, instance, "greet")
             assert await ada.call(instance, "greet", {"name": "Ada"}) == {"message": "Hello, Ada", "version": 1}
-            typed = await ada.call(instance, "greet", Greet(), returns=Greeting)
+            typed = await ada.call(instance, "greet", GreetBody(), returns=GreetReturns)
             assert typed.message == "Hello, stranger"
             await test.revoke(ada, instance, "greet")
             with pytest.raises(NotAllowed):

@@ -39,7 +39,7 @@ export class Peer<C extends Contract = Contract> {
     const profile = typeof id === "string" ? await findMap(context.node, id, true) : undefined;
     const members = profile && parseProfile(await withMaps(context.node, now(profile).toJSON()));
     if (!profile || !members) throw new ResideError("not-ready", `account ${account} has not published a profile yet`);
-    return called.identity in members.contracts ? new Peer(context, account, called, profile, members) : undefined;
+    return Object.hasOwn(members.contracts, called.identity) ? new Peer(context, account, called, profile, members) : undefined;
   }
 
   /** Id of the contract's data, to load it with its schema. */

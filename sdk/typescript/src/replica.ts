@@ -125,7 +125,7 @@ export class Replica {
   #declared() {
     const of = ({ contract: identity, permission }: PermissionRef) => `${identity}/${permission}`;
     return {
-      implements: (ref: PermissionRef) => ref.permission in (this.#contracts.get(ref.contract)?.permissions ?? {}),
+      implements: (ref: PermissionRef) => Object.hasOwn(this.#contracts.get(ref.contract)?.permissions ?? {}, ref.permission),
       handlers: (ref: PermissionRef) => this.#permissions.get(of(ref)) ?? {},
     };
   }

@@ -104,6 +104,15 @@ def test_the_registry_is_that_of_the_local_cluster_that_is_named(
     assert run(["identity", image, "--local-cluster", "team", "--output", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert f"{found['identity']}@{found['digest']}" == built
+def test_the_types_of_an_image_are_those_of_its_folder(
+    mirrored: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "contract.yaml").write_text(CONTRACT)
+    built = build_folder(tmp_path, "v1", push=True, mirrors=mirrored.mirrors).image
+    for source in (built, str(tmp_path)):
+        assert run(["contract", "types", source, "--lang", "ts"]) == 0
+    of_image, of_folder = capsys.readouterr().out.split("// Written by")[1:]
+    assert of_image == of_folder
 
 
 @pytest.fixture

@@ -122,9 +122,3 @@ def test_a_file_that_is_no_contract_is_refused(tmp_path: Path, text: str, compla
 def test_a_missing_contract_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidManifest, match=r"absent\.yaml can't be read: No such file"):
         load_contract(tmp_path / "absent.yaml")
-
-
-@pytest.mark.parametrize("copy", ["greeter/greeting.v1.yaml", "greeter-v2/greeting.v1.yaml"])
-def test_the_examples_contain_the_published_contract(copy: str) -> None:
-    published = load_contract(EXAMPLES / "contracts" / "greeting.v1" / "contract.yaml")
-    assert load_contract(EXAMPLES / "replicas" / copy) == published
