@@ -8,7 +8,7 @@ RUN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help tools alltools up repository down status test docs check quick coverage soak bench references release clean
+.PHONY: help tools alltools up repository down status test docs check quick coverage soak bench references pictures release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -22,7 +22,7 @@ $(CACHE)/uv/bin/uv:
 tools: .venv/.synced ## build the engine and Kubernetes into the cache, if they are not there yet
 	@$(RUN)/python tools/build.py
 
-alltools: .venv/.synced ## also build the ingress controller and cert-manager, which the tests need
+alltools: .venv/.synced ## also build the ingress controller and cert-manager, and install a browser, for the tests
 	@$(RUN)/python tools/build.py --all
 
 # On an existing cluster with KUBE_CONTEXT, IMAGE_REPOSITORY=HOST/PATH and REGISTRY_CONFIG (docs/own-cluster.md)
@@ -86,6 +86,10 @@ bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py ta
 references: .venv/.synced ## write the pages and the picture of the documentation that are made from the code
 	@for page in cli_reference codes_reference contracts_reference jazz_reference metrics_reference terminal_picture; do \
 		$(RUN)/python tools/$$page.py || exit 1; done
+
+pictures: alltools ## take the pictures of the console's page for the documentation, in a browser
+	RESIDE_PICTURES=$(CURDIR)/docs/pictures $(RUN)/pytest -q -n 0 \
+		tests/integration/alpha/test_console_page.py::test_a_new_replica_appears_in_the_page_within_a_second
 
 release: tools ## build the wheels, images and programs of a release into dist/ (docs/versions.md)
 	@$(RUN)/python tools/release.py

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 SDK = ROOT / "sdk" / "typescript"
+PAGE = ROOT / "examples" / "typescript" / "console" / "page"
 PROGRAMS = (ROOT / "examples" / "typescript", ROOT / "tests" / "integration" / "replica" / "typescript")
 _VECTORS = ROOT / "tests" / "vectors" / "wire"
 _WITHIN_S = 300
@@ -53,11 +54,26 @@ class TypeScript:
         (modules / "@reside" / "package").rename(modules / "@reside" / "replica")
         for name in json.loads((SDK / "package.json").read_text())["dependencies"]:
             (modules / name).symlink_to(self._modules / name)
-        (modules / "@types").symlink_to(self._modules / "@types")
+        for name in ("@types", "cojson-transport-ws"):
+            (modules / name).symlink_to(self._modules / name)
+
+    def bundle_page(self) -> bytes:
+        """Bundle the script of the page of `examples/typescript/console`, and return it."""
+        page = self._programs / "console" / "page"
+        modules = page / "node_modules"
+        if not modules.exists():
+            modules.symlink_to(install_packages(PAGE) / "node_modules")
+        script = json.loads((page / "package.json").read_text())["scripts"]["build"]
+        program, *arguments = script.split()
+        self._run([str(node_binary()), str((modules / ".bin" / program).resolve()), *arguments], page)
+        return (page / "page.js").read_bytes()
 
     def check(self) -> None:
         """Check the types and the style of the package, and the types of the programs; run the package's tests."""
-        every = {"extends": "./tsconfig.json", "include": ["src", "test", "../programs/*/*.ts"]}
+        every = {
+            "extends": "./tsconfig.json",
+            "include": ["src", "test", "../programs/*/*.ts", "../programs/*/page/*.ts"],
+        }
         (self._package / "tsconfig.every.json").write_text(json.dumps(every))
         self.run("tsc", "--noEmit", "-p", "tsconfig.every.json")
         self.run("eslint", ".")
@@ -84,10 +100,10 @@ class TypeScript:
         program = [] if name == "node" else [str((self._modules / ".bin" / name).resolve())]
         return self._run([str(node_binary()), *program, *arguments])
 
-    def _run(self, command: list[str]) -> str:
+    def _run(self, command: list[str], folder: Path | None = None) -> str:
         done = subprocess.run(
             command,
-            cwd=self._package,
+            cwd=folder or self._package,
             env={**os.environ, "RESIDE_WIRE_VECTORS": str(_VECTORS)},
             capture_output=True,
             text=True,

@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
         run = Run(CHECKOUT, root, fetch.Fetcher(fetch.setting()))
         with cache.locked(root, lambda: print("Another build is running: waiting for it.", file=sys.stderr)):
             cache.sweep_drafts(root)
-            packages = debian.missing() if options.only in (None, debian.NAME) else []
+            packages = debian.missing(tests=options.all) if options.only in (None, debian.NAME) else []
             root_user = os.geteuid() == 0
             units = [
                 unit for unit in UNITS if options.only == unit.name or (options.only is None and not unit.optional)
@@ -49,7 +49,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/build.py", description=__doc__)
     groups = [unit.name for unit in UNITS]
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--all", action="store_true", help="also what few targets need: Traefik and cert-manager")
+    which.add_argument(
+        "--all", action="store_true", help="also what few targets need: Traefik, cert-manager, a browser"
+    )
     which.add_argument(
         "--only", choices=[*groups, debian.NAME], metavar="GROUP", help=f"one of {', '.join(groups)}, debian"
     )

@@ -1,4 +1,4 @@
-"""Debian packages that the local cluster and the images need. Root installs them; other users get the command."""
+"""Debian packages that the local cluster, images and tests need. Root installs them; other users get the command."""
 
 import os
 import shutil
@@ -28,14 +28,18 @@ NEEDED: Mapping[str, str] = {
 }
 """Required programs and the packages that contain them. A program of this name from another package is accepted."""
 
+FOR_TESTS: Mapping[str, str] = {"chromium-headless-shell": "chromium-headless-shell"}
+"""The same for what only tests need: a browser."""
+
 _FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SYSTEMD = Path("/run/systemd/system")
 
 
-def missing(search: str | None = None) -> list[str]:
-    """Return the packages to install, without duplicates."""
+def missing(search: str | None = None, *, tests: bool = False) -> list[str]:
+    """Return the packages to install, without duplicates; with `tests`, also those that only tests need."""
+    needed = {**NEEDED, **FOR_TESTS} if tests else NEEDED
     folders = search if search is not None else f"{os.environ.get('PATH', '')}:{_FOLDERS}"
-    lacking = [package for binary, package in NEEDED.items() if shutil.which(binary, path=folders) is None]
+    lacking = [package for binary, package in needed.items() if shutil.which(binary, path=folders) is None]
     return list(dict.fromkeys(lacking))
 
 

@@ -88,6 +88,12 @@ export class Context {
     return this.settings.accountId;
   }
 
+  /** The address for clients outside of the cluster, such as `https://cluster.example.com`; undefined: there is none. */
+  get externalEndpoint(): string | undefined {
+    const stored = this.block.externalEndpoint;
+    return stored === undefined ? this.settings.externalEndpoint : (stored ?? undefined);
+  }
+
   get profile(): RawCoMap {
     return (this.#ownProfile.$jazz as unknown as { raw: RawCoMap }).raw;
   }

@@ -8,3 +8,4 @@ export type { Grant, PermissionRef } from "./permissions.ts";
 export { Peer } from "./peer.ts";
 export { Replica } from "./replica.ts";
 export { readSettings, type Settings } from "./settings.ts";
+export type { Site, StaticFile } from "./site.ts";

@@ -10,6 +10,7 @@ import { log, nameLogs } from "./logs.ts";
 import type { PermissionRef } from "./permissions.ts";
 import { ReplicaServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
+import { SiteFiles, type Site } from "./site.ts";
 import { accountOf, TokenVerifier } from "./tokens.ts";
 import { assign } from "./values.ts";
 
@@ -21,6 +22,7 @@ export class Replica {
   readonly #methods = new Map<string, (call: Call, body: unknown) => Promise<unknown>>();
   readonly #permissions = new Map<string, PermissionHandlers>();
   readonly #data = new Map<string, (context: Context) => Promise<Value>>();
+  #site: ((context: Context) => Site) | undefined;
   #main: ((context: Context) => Promise<void>) | undefined;
 
   constructor(...contracts: Contract[]) {
@@ -51,6 +53,12 @@ export class Replica {
   /** Declare the function that finds or creates a contract's data; it runs at every start. */
   data(implemented: Contract, find: (context: Context) => Promise<Value>): this {
     this.#data.set(implemented.identity, find);
+    return this;
+  }
+
+  /** Declare files for browsers; `make` runs at the start and at each change of the control block. */
+  site(make: (context: Context) => Site): this {
+    this.#site = make;
     return this;
   }
 
@@ -104,7 +112,13 @@ export class Replica {
     const publish = () => this.#publish(context, endpoint);
     publish();
     await attempt(() => context.node.syncManager.waitForAllCoValuesSync(STEP_MS));
-    const unsubscribe = block.root.subscribe(publish);
+    const unsubscribe = block.root.subscribe(() => {
+      try {
+        publish();
+      } catch (error) {
+        log("error", "the profile can't be published again", { error: textOf(error) }); // the process goes on as it is
+      }
+    });
     const loop = new PermissionLoop(context, this.#declared());
     loop.start();
     server.open(this.#methods.size === 0 ? undefined : this.#serving(context));
@@ -144,9 +158,8 @@ export class Replica {
   }
 
   #publish(context: Context, internal: string): void {
-    const { block, settings } = context;
-    const stored = block.externalEndpoint;
-    const external = stored === undefined ? settings.externalEndpoint : stored;
+    const { block, externalEndpoint: external } = context;
+    if (this.#site) context.server.site = new SiteFiles(context.name, this.#site(context));
     assign(context.profile, {
       name: context.name,
       replicaId: block.number,

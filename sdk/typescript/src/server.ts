@@ -6,6 +6,7 @@ import { ResideError, STATUSES, textOf } from "./errors.ts";
 import { log } from "./logs.ts";
 import { metrics, metricsText } from "./metrics.ts";
 import { accountPath, INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
+import type { SiteFiles } from "./site.ts";
 import { TokenRefused, type TokenVerifier } from "./tokens.ts";
 
 const MAX_BODY = 1 << 20;
@@ -29,6 +30,8 @@ export interface Serving {
 export class ReplicaServer {
   readonly instance = randomBytes(12).toString("base64url");
   readonly checks = new Map<string, () => boolean>();
+  /** Files for browsers; undefined: none. */
+  site: SiteFiles | undefined;
   readonly #replica: string;
   readonly #discardMs: number;
   readonly #server: Server;
@@ -93,6 +96,7 @@ export class ReplicaServer {
       response.setHeader("cache-control", "no-store");
       return reply(response, 200, { account: this.#serving.account });
     }
+    if (this.site?.answer(path, request, response)) return;
     const parts = /^\/replicas\/([^/]+)\/rpc\/(.+)\/([^/]+)$/.exec(decode(path));
     if (!parts) return reply(response, 404, bodyOf(new ResideError("not-found", "there is no such path")));
     if (request.method !== "POST") return end(response, 405, "", "text/plain");

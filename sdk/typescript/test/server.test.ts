@@ -3,6 +3,8 @@ import { request, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { INSTANCE_HEADER } from "../src/permissions.ts";
 import { ReplicaServer, type Handler } from "../src/server.ts";
+import { ReplicaServer } from "../src/server.ts";
+import { SiteFiles } from "../src/site.ts";
 
 const PATH = "/replicas/greeter/rpc/c/m";
 const TOO_LONG = Buffer.alloc((3 << 20) + 1, 32);
@@ -36,6 +38,30 @@ test("a body that is too long is refused with its code, whether its length is an
     const unannounced = { method: "POST", headers, body: stream, duplex: "half" }; // types of Node 22 lack `duplex`
     const streamed = await fetch(url + PATH, unannounced);
     assert.deepEqual([streamed.status, await codeOf(streamed)], [400, "invalid-input"]);
+test("a site has the declared files only, for GET only, and a policy for its scripts", async () => {
+  const server = new ReplicaServer("console");
+  const url = `http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`;
+  const files = { "": { type: "text/html", body: "<p>hi" }, "page.js": { type: "text/javascript", body: "1" } };
+  server.site = new SiteFiles("console", { files, connect: ["wss://cluster.example.com"] });
+  const get = (path: string, options: RequestInit = {}) => fetch(url + path, { redirect: "manual", ...options });
+  const page = await get("/replicas/console/?query");
+  assert.equal(await page.text(), "<p>hi");
+  assert.equal(page.headers.get("content-type"), "text/html");
+  assert.equal(page.headers.get("x-content-type-options"), "nosniff");
+  const policy = page.headers.get("content-security-policy") ?? "";
+  assert.match(policy, /default-src 'none'/);
+  assert.match(policy, /connect-src 'self' data: wss:\/\/cluster\.example\.com;/);
+  assert.match(policy, /frame-ancestors 'none'/);
+  const again = await get("/replicas/console/page.js", { headers: { "if-none-match": '"other"' } });
+  assert.equal(again.status, 200);
+  const etag = again.headers.get("etag")!;
+  assert.equal((await get("/replicas/console/page.js", { headers: { "if-none-match": etag } })).status, 304);
+  const bare = await get("/replicas/console");
+  assert.deepEqual([bare.status, bare.headers.get("location")], [308, "/replicas/console/"]);
+  assert.equal((await get("/replicas/console/page.js", { method: "POST" })).status, 405);
+  const outside = ["/replicas/console/%2e%2e/package.json", "/replicas/console//page.js", "/replicas/console/page%2ejs"];
+  for (const path of [...outside, "/replicas/console/constructor", "/replicas/other/", "/page.js"]) {
+    assert.equal((await get(path)).status, 404, path);
   }
   await server.drain();
 });
@@ -51,4 +77,12 @@ test("a body that is too long is refused before its end, and its sender is not r
   response.on("error", () => undefined).resume();
   await closed;
   await server.drain();
+test("a site whose names or origins would change the meaning of its answers is refused", () => {
+  const file = { type: "text/plain", body: "" };
+  for (const name of ["rpc/x", "account", "../a.js", "A.js"]) {
+    assert.throws(() => new SiteFiles("console", { files: { [name]: file } }), name);
+  }
+  for (const origin of ["*", "wss://a; script-src *", "wss://a b", "wss://a\r\nx: y"]) {
+    assert.throws(() => new SiteFiles("console", { files: {}, connect: [origin] }), origin);
+  }
 });

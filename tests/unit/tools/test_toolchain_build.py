@@ -166,6 +166,7 @@ def test_missing_debian_packages_are_named_once_each(tmp_path: Path) -> None:
     assert "iproute2" in missing, "ss is of the same package and missing"
     assert len(missing) == len(set(missing))
     assert "apt-get install" in debian.install_command(missing)
+    assert set(debian.missing(str(tmp_path), tests=True)) - set(missing) == {"chromium-headless-shell"}
 
 
 def test_the_marker_holds_size_and_hash_of_each_binary(tmp_path: Path) -> None:
