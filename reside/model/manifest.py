@@ -70,6 +70,11 @@ class RequiredPermission(_Model):
     instance_id: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
 
+    @field_validator("instance_id")
+    @classmethod
+    def _empty_is_none(cls, instance: str | None) -> str | None:
+        return instance or None  # the first implementation wrote an empty id for a permission without instances
+
 
 class ManifestRequirement(_Model):
     """A contract that the replica needs another replica to implement."""
