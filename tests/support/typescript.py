@@ -5,18 +5,23 @@ The packages that it needs are installed once into a cache, from its lock file (
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 import tarfile
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx2
+from support.eventually import eventually
 from support.jazz_server import install_packages, node_binary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
 ROOT = Path(__file__).parents[2]
 SDK = ROOT / "sdk" / "typescript"
@@ -112,3 +117,26 @@ class TypeScript:
         )
         assert done.returncode == 0, f"{' '.join(command)} failed: {done.stdout[-8000:]}{done.stderr[-2000:]}"
         return done.stdout
+
+
+@asynccontextmanager
+async def running(command: list[str], environment: Mapping[str, str]) -> AsyncIterator[httpx2.AsyncClient]:
+    """Run a replica as a process while the block is open; yield a client at its address once it is ready."""
+    process = await asyncio.create_subprocess_exec(*command, env=environment)
+    try:
+        url = f"http://127.0.0.1:{environment['RESIDE_LISTEN_PORT']}"
+        async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+
+            async def ready() -> bool:
+                assert process.returncode is None, f"the replica ended with {process.returncode}"
+                try:
+                    return (await http.get("/readyz")).is_success
+                except httpx2.TransportError:
+                    return False
+
+            await eventually("the replica to be ready", ready)
+            yield http
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()

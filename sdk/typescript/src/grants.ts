@@ -99,8 +99,9 @@ export class PermissionLoop {
   async #try(entry: Entry, act: Act): Promise<boolean> {
     const { name } = this.#context;
     const permission = keyOf(entry.ref);
+    let done: boolean;
     try {
-      await this.#carryOut(entry, act);
+      done = await this.#carryOut(entry, act);
     } catch (error) {
       metrics.grantsFailed.add({ replica: name });
       // The error of a handler may contain a secret, so only its kind is logged, unless it is ours.
@@ -108,22 +109,24 @@ export class PermissionLoop {
       log("error", "permission not carried out", { permission, act, error: reason });
       return false;
     }
-    log("info", "permission carried out", { permission, act });
+    if (done) log("info", "permission carried out", { permission, act });
     return true;
   }
 
-  async #carryOut({ ref, expected }: Entry, act: Act): Promise<void> {
+  /** Return whether this pod has done it; else it is no longer due, because another pod has. */
+  async #carryOut({ ref, expected }: Entry, act: Act): Promise<boolean> {
     const { block } = this.#context;
     const isImplemented = this.#declared.implements(ref);
     const grant = isImplemented ? expected : { granted: false, params: {} };
-    await this.#context.transaction(`grant/${block.root.id}/${ref.account}`, async (transaction) => {
+    return this.#context.transaction(`grant/${block.root.id}/${ref.account}`, async (transaction) => {
       await block.refresh();
       const found = block.find(ref);
-      if (!found || nextAct(found, isImplemented) !== act || !isEqual(found.expected, expected)) return;
+      if (!found || nextAct(found, isImplemented) !== act || !isEqual(found.expected, expected)) return false;
       const handlers = this.#declared.handlers(ref);
       const handler = act === "updated" ? (handlers.updated ?? handlers.granted) : handlers[act];
       if (handler) await within(HANDLER_MS, Promise.resolve(handler(this.#context, ref, grant)));
       transaction.stage(() => block.setCurrent(ref, grant));
+      return true;
     });
   }
 }

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from asyncio import subprocess
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-import httpx2
 import pytest
 import yaml
 from integration.alpha.test_system_load import push_system
@@ -23,6 +20,7 @@ from support.browser import Page, browser_page
 from support.eventually import eventually
 from support.registry import free_port
 from support.replicas import variables
+from support.typescript import TypeScript, running
 
 from reside.alpha import bootstrap, records
 from reside.jazz import Credentials
@@ -33,7 +31,7 @@ from reside.replica import ReplicaSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from support.typescript import TypeScript
+    import httpx2
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +92,11 @@ async def console(
 ) -> AsyncIterator[Console]:
     settings = await load_console(cluster, servers, admin)
     typescript.bundle_page()
-    async with serving(typescript, settings) as http, browser_page(tmp_path_factory.mktemp("browser")) as page:
+    command = typescript.program("console")
+    async with (
+        running(command, variables(settings, free_port())) as http,
+        browser_page(tmp_path_factory.mktemp("browser")) as page,
+    ):
         account = await sign_in(page, f"{http.base_url}/replicas/console/", servers.jazz.url)
         yield Console(settings.agent_secret.get_secret_value(), http, page, account)
 
@@ -117,29 +119,6 @@ async def load_console(cluster: AlphaCluster, servers: Servers, admin: Client) -
     console = await cluster.replica("console")
     (account,) = (each for each in made if each.account_id == console.account)
     return ReplicaSettings(**servers.members(account, console.control_block, "console"))
-
-
-@asynccontextmanager
-async def serving(typescript: TypeScript, settings: ReplicaSettings) -> AsyncIterator[httpx2.AsyncClient]:
-    """Run the console as a process; yield a client at its address once it is ready."""
-    port = free_port()
-    process = await subprocess.create_subprocess_exec(*typescript.program("console"), env=variables(settings, port))
-    try:
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
-
-            async def status() -> int:
-                assert process.returncode is None
-                try:
-                    return (await http.get("/readyz")).status_code
-                except httpx2.TransportError:
-                    return 0
-
-            await eventually("the console to be ready", status, lambda seen: seen == 200, within=WITHIN_S)
-            yield http
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
 
 
 async def test_a_new_replica_appears_in_the_page_within_a_second(

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anyio
 HOST = "ghcr.io"
 ROOT = f"{HOST}/exeteres/reside"
 SECRET = f"{ROOT}/contracts/secret.v1"
+ALPHA = f"{ROOT}/contracts/alpha.v1"
 TITLE = {"ru": {"title": "Реплика", "description": "Описание."}, "en": {"title": "Replica", "description": "Text."}}
 CONTRACT = {
     "type": "contract",
@@ -62,7 +63,8 @@ async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
 async def admin(cluster: AlphaCluster, servers: Servers) -> Client:
     """Return the super admin, once the replica that implements the contract runs."""
     admin = await cluster.admin()
-    await push(servers, CONTRACT)
+    for contract in (CONTRACT, {**CONTRACT, "identity": ALPHA, "permissions": {"replica:read:all": {}}}):
+        await push(servers, contract)
     await push(servers, replica("secret", implementations={"secret": {"identity": SECRET}}))
     await admin.approve_latest(await create(admin, f"{ROOT}/replicas/secret"))
     await cluster.has_status("secret", "running")
@@ -133,9 +135,9 @@ async def test_members_for_the_build_and_for_pictures_are_ignored(servers: Serve
     [
         (replica("built"), True, "runs as root: set a numeric user in its Dockerfile"),
         (
-            replica("seeing", **requires(f"{ROOT}/contracts/alpha.v1", {"name": "replica:read:all", "params": {}})),
+            replica("seeing", **requires(ALPHA, {"name": "replica:read:all", "params": {}})),
             False,
-            "contracts/alpha.v1",
+            f"no replica implements {ALPHA}",
         ),
         (
             replica("writer", **requires(SECRET, {"name": "value:write", "params": {}})),
