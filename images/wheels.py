@@ -15,8 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from images.errors import ImageBuildError
-from reside.build.cache import cache_folder
-from reside.build.cache import cached
+from reside.build.cache import cache_folder, cached
 from reside.build.context import Context, digest
 
 if TYPE_CHECKING:

@@ -1,4 +1,3 @@
-"""The folder in which builds keep what other builds use again."""
 """A cache of folders that are expensive to build, each named by the hash of its inputs.
 
 Invariant: a folder appears under its name complete or not at all. A build that is killed leaves only a temporary
@@ -8,11 +7,18 @@ folder, which a later build removes after a day.
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+KEEP = 14 * 24 * 3600.0  # seconds after the last use
+INCOMPLETE = ".making-"
+KEEP_INCOMPLETE = 24 * 3600.0  # seconds; no build takes longer
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -21,20 +27,6 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
         return Path(explicit).absolute()
     home = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
     return Path(home).absolute() / "reside"
-import shutil
-import tempfile
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from reside.build.cache import cache_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-KEEP = 14 * 24 * 3600.0  # seconds after the last use
-INCOMPLETE = ".making-"
-KEEP_INCOMPLETE = 24 * 3600.0  # seconds; no build takes longer
 
 
 def folder() -> Path:

@@ -20,7 +20,6 @@ from support.eventually import eventually
 from support.jazz_server import install_packages, node_binary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from collections.abc import AsyncIterator, Mapping
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,6 @@ import { request, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { INSTANCE_HEADER } from "../src/permissions.ts";
 import { ReplicaServer, type Handler } from "../src/server.ts";
-import { ReplicaServer } from "../src/server.ts";
 import { SiteFiles } from "../src/site.ts";
 
 const PATH = "/replicas/greeter/rpc/c/m";
@@ -38,6 +37,23 @@ test("a body that is too long is refused with its code, whether its length is an
     const unannounced = { method: "POST", headers, body: stream, duplex: "half" }; // types of Node 22 lack `duplex`
     const streamed = await fetch(url + PATH, unannounced);
     assert.deepEqual([streamed.status, await codeOf(streamed)], [400, "invalid-input"]);
+  }
+  await server.drain();
+});
+
+test("a body that is too long is refused before its end, and its sender is not read from for ever", async () => {
+  const [server, url] = await serve(() => Promise.reject(new Error("the handler must not run")), { discardMs: 50 });
+  const sending = request(url + PATH, { method: "POST", headers: { [INSTANCE_HEADER]: server.instance } });
+  const closed = new Promise((resolve) => sending.once("error", resolve).once("close", resolve));
+  const answered = new Promise<IncomingMessage>((resolve) => sending.once("response", resolve));
+  sending.write(TOO_LONG);
+  const response = await answered;
+  assert.equal(response.statusCode, 400);
+  response.on("error", () => undefined).resume();
+  await closed;
+  await server.drain();
+});
+
 test("a site has the declared files only, for GET only, and a policy for its scripts", async () => {
   const server = new ReplicaServer("console");
   const url = `http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`;
@@ -66,17 +82,6 @@ test("a site has the declared files only, for GET only, and a policy for its scr
   await server.drain();
 });
 
-test("a body that is too long is refused before its end, and its sender is not read from for ever", async () => {
-  const [server, url] = await serve(() => Promise.reject(new Error("the handler must not run")), { discardMs: 50 });
-  const sending = request(url + PATH, { method: "POST", headers: { [INSTANCE_HEADER]: server.instance } });
-  const closed = new Promise((resolve) => sending.once("error", resolve).once("close", resolve));
-  const answered = new Promise<IncomingMessage>((resolve) => sending.once("response", resolve));
-  sending.write(TOO_LONG);
-  const response = await answered;
-  assert.equal(response.statusCode, 400);
-  response.on("error", () => undefined).resume();
-  await closed;
-  await server.drain();
 test("a site whose names or origins would change the meaning of its answers is refused", () => {
   const file = { type: "text/plain", body: "" };
   for (const name of ["rpc/x", "account", "../a.js", "A.js"]) {

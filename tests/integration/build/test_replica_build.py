@@ -104,6 +104,8 @@ def test_the_registry_is_that_of_the_local_cluster_that_is_named(
     assert run(["identity", image, "--local-cluster", "team", "--output", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert f"{found['identity']}@{found['digest']}" == built
+
+
 def test_the_types_of_an_image_are_those_of_its_folder(
     mirrored: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
