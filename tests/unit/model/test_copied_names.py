@@ -68,7 +68,7 @@ def test_the_built_provider_has_the_version_that_programs_require() -> None:
 
 
 def test_builds_before_and_after_installation_share_one_cache() -> None:
-    (variable,) = set(re.findall(r"RESIDE_CACHE\w*", text("reside/build/daemon.py")))
+    (variable,) = set(re.findall(r"RESIDE_CACHE\w*", text("reside/build/cache.py")))
     for path in ("tools/builder/cache.py", "Makefile"):
         assert set(re.findall(r"RESIDE_CACHE\w*", text(path))) == {variable}
 
