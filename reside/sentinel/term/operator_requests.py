@@ -35,6 +35,8 @@ _log = structlog.get_logger(__name__)
 _PARALLEL: Final = 4
 LOOK_AGAIN_S: Final = 1.0
 """Seconds after which a request that waits for something is looked at again."""
+MOST_WAITING: Final = 16
+"""Requests of one account that may wait at the same time: each costs the API server a request a second."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class OperatorRequests:
         self._context = context
         self._actions = actions
         self.queue = WorkQueue("operator request", self._handle, workers=_PARALLEL, backoff=APPLY_BACKOFF, judge=judge)
+        self._waiting = Waiting()
         requests = context.data.requests
         self._tracker = requests.track()
         self._tracker.take()
@@ -93,6 +96,7 @@ class OperatorRequests:
         try:
             request = read_request(history, rights)
         except ResideError as error:
+            self._waiting.end(key)
             self.queue.add(key, after=remaining_s(history, rights))
             answer = await self._answer_map(key, history[-1].by)
             if ERROR not in answer:
@@ -105,8 +109,14 @@ class OperatorRequests:
         answer = await self._answer_map(key, request.by)
         if RESULT in answer or ERROR in answer:
             return
+        if not self._waiting.has_place(key, request.by):
+            answer.set(ERROR, f"{MOST_WAITING} requests of {request.by} wait already: stop a command that follows logs")
+            return
         await self._context.lease.check()
-        if not await self._carry_out(request, answer):
+        if await self._carry_out(request, answer):
+            self._waiting.end(key)
+        else:
+            self._waiting.begin(key, request.by)
             self.queue.add(key, after=LOOK_AGAIN_S)
 
     async def _carry_out(self, request: OperatorRequest, answer: CoMap) -> bool:
@@ -143,6 +153,7 @@ class OperatorRequests:
 
     async def _forget(self, key: str) -> None:
         """Delete the answer of a request that was deleted or does not count any more, and then the request."""
+        self._waiting.end(key)
         data = self._context.data
         answer = await self._load(key)
         if answer is not None:
@@ -166,6 +177,26 @@ class OperatorRequests:
             return await self._context.replica.node.load_map(target)
         except ValueDeleted:
             return None
+
+
+class Waiting:
+    """The requests that wait, with the accounts that made them."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, str] = {}
+
+    def has_place(self, key: str, account: str) -> bool:
+        """Return whether a request waits already, or may wait beside the others of its account."""
+        waiting = sum(each == account for each in self._accounts.values())
+        return key in self._accounts or waiting < MOST_WAITING
+
+    def begin(self, key: str, account: str) -> None:
+        """Note that a request waits."""
+        self._accounts[key] = account
+
+    def end(self, key: str) -> None:
+        """Note that a request is answered or deleted."""
+        self._accounts.pop(key, None)
 
 
 def is_logged(request: OperatorRequest) -> bool:

@@ -10,7 +10,7 @@ from reside.jazz import Edit, SessionId
 from reside.model.errors import InvalidInput, NotAllowed
 from reside.sentinel.contract.desired_stacks import Rights
 from reside.sentinel.contract.operator_requests import COUNTS_MS, OperatorRequest, read_request, remaining_s
-from reside.sentinel.term.operator_requests import is_logged
+from reside.sentinel.term.operator_requests import MOST_WAITING, Waiting, is_logged
 from reside.sentinel.term.reassigning import Change, outcome, refusal
 
 NOW = 10_000_000
@@ -44,6 +44,18 @@ def test_a_request_that_is_not_understood_is_refused(value: Any) -> None:
 def test_a_request_needs_the_permission_of_its_action() -> None:
     with pytest.raises(NotAllowed, match="stack:reassign"):
         read_request([edit(by=NEW)], RIGHTS)
+
+
+def test_an_account_has_a_limited_number_of_requests_that_wait() -> None:
+    waiting = Waiting()
+    for number in range(MOST_WAITING):
+        assert waiting.has_place(f"r{number}", OPERATOR)
+        waiting.begin(f"r{number}", OPERATOR)
+    assert not waiting.has_place("another", OPERATOR)
+    assert waiting.has_place("r0", OPERATOR)
+    assert waiting.has_place("another", NEW)
+    waiting.end("r0")
+    assert waiting.has_place("another", OPERATOR)
 
 
 @pytest.mark.parametrize(
