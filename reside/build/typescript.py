@@ -56,7 +56,7 @@ _BUNDLING: Final = (
     "--log-limit=20",
     "--color=false",
 )
-_MOST_ERRORS: Final = 20
+_MOST_LINES: Final = 20
 
 
 @contextmanager
@@ -73,8 +73,8 @@ def bundled(source: Source, progress: Callable[[str], None] = lambda _line: None
         path relative to the program's folder → file.
 
     Raises:
-        InvalidInput: a type is wrong, an import is missing, or the dependencies can't be used; the message has the
-            compiler's errors.
+        InvalidInput: a type is wrong, an import is missing, or the dependencies can't be used; its notes are
+            the compiler's lines.
         UsageError: Node.js or npm is not installed.
         LocalError: npm or the compiler failed.
     """
@@ -150,16 +150,20 @@ def _check(app: Path, tools: Kit, folder: Path) -> None:
     (app.parent / _SETTINGS).write_text(json.dumps(settings))
     done = run([*tools.compiler, "--pretty", "false", "-p", f"../{_SETTINGS}"], app)
     if done.returncode != 0:
-        raise InvalidInput(f"{folder} has errors of types:\n{_first(done.stdout or done.stderr)}")
+        raise _with_output(f"{folder} has errors of types: correct them", done.stdout or done.stderr)
 
 
 def _bundle(app: Path, bundle: Path, tools: Kit, folder: Path) -> None:
     done = run([*tools.bundler, MAIN, *_BUNDLING, f"--outfile=../{bundle.name}"], app)
     if done.returncode != 0:
-        raise InvalidInput(f"{folder} can't be bundled:\n{_first(done.stderr)}")
+        raise _with_output(f"{folder} can't be bundled", done.stderr)
 
 
-def _first(output: str) -> str:
-    lines = output.strip().splitlines()
-    more = f"\nand {len(lines) - _MOST_ERRORS} more lines" if len(lines) > _MOST_ERRORS else ""
-    return "\n".join(lines[:_MOST_ERRORS]) + more
+def _with_output(message: str, output: str) -> InvalidInput:
+    """Return an error whose notes are the first lines of a tool's output."""
+    error, lines = InvalidInput(message), output.strip().splitlines()
+    for line in lines[:_MOST_LINES]:
+        error.add_note(line)
+    if len(lines) > _MOST_LINES:
+        error.add_note(f"and {len(lines) - _MOST_LINES} more lines")
+    return error

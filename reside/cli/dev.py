@@ -21,6 +21,7 @@ from reside.cli.developing import Development, Means, develop
 from reside.cli.following import MOST_LINES
 from reside.cli.main import expected_errors, one_line
 from reside.cli.progress import Progress, ProgressOption, print_event
+from reside.cli.main import expected_errors, notes_of, one_line
 from reside.cli.prompt import confirm
 from reside.cli.session import open_session
 from reside.model.constants import RESIDE_REGISTRY
@@ -239,3 +240,6 @@ class Screen:
         for each in found:
             if each.text:
                 print_event("log", **each.model_dump(mode="json", exclude={"cursor"}))
+def fail(error: Exception) -> None:
+    """Print why a change was not loaded."""
+    output.fail(one_line(error), notes_of(error))

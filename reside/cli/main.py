@@ -159,7 +159,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except expected_errors() as error:
-        output.fail(one_line(error))
+        output.fail(one_line(error), notes_of(error))
         return 1
     if code == INTERRUPTED:
         output.fail("interrupted")
@@ -228,6 +228,11 @@ def one_line(error: Exception) -> str:
     what = error.filename or _place(error)
     cure = ": check the path" if isinstance(error, FileNotFoundError) else ""
     return with_cure(f"{what}: {error.strerror or error}{cure}")
+
+
+def notes_of(error: Exception) -> list[str]:
+    """Return what else is to be shown of an error, line by line, such as a compiler's output."""
+    return list(getattr(error, "__notes__", ()))
 
 
 def _place(error: OSError) -> str:

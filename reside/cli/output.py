@@ -88,10 +88,12 @@ def print_json(document: Any) -> None:
     console.print_json(json.dumps(document), ensure_ascii=True)
 
 
-def fail(message: str) -> None:
-    """Print an error to standard error in one line."""
+def fail(message: str, notes: Sequence[str] = ()) -> None:
+    """Print an error to standard error in one line, and each of its notes in another."""
     line = Text.assemble(("error:", "bold red"), " ", printable(" ".join(message.split())))
     errors.print(line, highlight=False, soft_wrap=True)
+    for note in notes:
+        errors.print(f"  {printable(note)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:

@@ -14,10 +14,11 @@ from support.eventually import eventually
 from support.reside_command import operator_of
 
 from reside.alpha import open_requests, records
+from reside.build.language import Language
 from reside.build.watching import watching
 from reside.cli import dev
 from reside.cli.developing import Development, Means, develop
-from reside.cli.main import expected_errors, one_line
+from reside.cli.main import expected_errors, notes_of, one_line
 from reside.cli.new import Kind, make, parse_names
 from reside.cli.session import Session, endpoint_at
 from reside.jazz import AccountId
@@ -88,7 +89,7 @@ class Operator:
 
     def fail(self, error: Exception) -> None:
         """Note an error."""
-        self.failed.append(one_line(error))
+        self.failed.append(" ".join([one_line(error), *notes_of(error)]))
 
 
 @asynccontextmanager
@@ -154,6 +155,23 @@ async def test_each_change_becomes_a_version_and_mistakes_wait_for_the_next_one(
     assert [line.partition(" after ")[0] for line in operator.said] == [
         f"hello version {number} is running" for number in (1, 2, 3)
     ]
+
+
+async def test_a_replica_in_typescript_is_checked_and_loaded_at_each_change(
+    cluster: AlphaCluster, admin: Client, builder: dev.Builder, tmp_path: Path, operator: Operator
+) -> None:
+    folder = tmp_path / "hallo"
+    make(folder, Kind.replica, parse_names("hallo", f"{RESIDE_REGISTRY}/dev"), Language.typescript)
+    before = (folder / "greet.ts").read_text()
+    async with developing(cluster, admin, builder, folder, operator):
+        await until_said(operator, "hallo version 1 is running after ")
+        (folder / "node_modules").mkdir()  # as `npm install` does
+        (folder / "greet.ts").write_text(before.replace("Hello, ", "Hallo, ").replace("message: `", "massage: `"))
+        await eventually("the mistake", lambda: list(operator.failed), bool)
+        (folder / "greet.ts").write_text(before.replace("Hello, ", "Hallo, "))
+        await until_said(operator, "hallo version 2 is running after ")
+    assert all("errors of types: correct them greet.ts(" in line for line in operator.failed), operator.failed
+    assert len(operator.asked) == 2
 
 
 async def test_files_that_run_already_are_not_loaded_again(

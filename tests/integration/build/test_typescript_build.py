@@ -227,10 +227,12 @@ def test_errors_of_types_are_shown_with_their_lines(
 ) -> None:
     (folder / "main.ts").write_text('import { a } from "./absent.ts";\nconst port: number = "x";\nenum Color { red }\n')
     assert run(["build", str(folder), "--runtime", RUNTIME]) == 1
-    said = " ".join(capsys.readouterr().err.split())
-    assert "printing has errors of types: main.ts(1,19): error TS2307" in said
-    assert "main.ts(2,7): error TS2322" in said
-    assert "main.ts(3,6): error TS1294" in said, "Node could not run it in a test"
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first.endswith("printing has errors of types: correct them")
+    found = [line.split(": ")[:2] for line in lines]
+    assert found[0] == ["  main.ts(1,19)", "error TS2307"]
+    assert found[1] == ["  main.ts(2,7)", "error TS2322"]
+    assert found[2] == ["  main.ts(3,6)", "error TS1294"], "Node could not run it in a test"
 
 
 def test_a_missing_program_is_named_with_its_cure(

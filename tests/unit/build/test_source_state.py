@@ -57,6 +57,21 @@ def test_what_the_image_is_built_from_decides_whether_the_folder_has_changed(fol
     assert len(set(digests)) == len(digests)
 
 
+def test_of_a_replica_in_typescript_its_packages_count_as_they_are_locked(folder: Path) -> None:
+    (folder / "main.py").rename(folder / "main.ts")
+    digests = [read_state(folder, "dev").digest]
+    (folder / "node_modules/zod").mkdir(parents=True)
+    (folder / "node_modules/zod/index.js").write_text("x")
+    assert read_state(folder, "dev").digest == digests[0]
+    for name in ("greet.ts", "package.json", "package-lock.json", "tsconfig.json"):
+        (folder / name).write_text("{}")
+        digests.append(read_state(folder, "dev").digest)
+    assert len(set(digests)) == len(digests)
+    (folder / "main.py").write_text("x = 1\n")
+    with pytest.raises(InvalidInput, match=r"has both main\.py and main\.ts"):
+        read_state(folder, "dev")
+
+
 def _replace(path: Path, before: str, after: str) -> None:
     path.write_text(path.read_text().replace(before, after))
 
