@@ -1,6 +1,6 @@
 """The package `@reside/replica` of `sdk/typescript`, packed and installed, and programs that use it.
 
-The packages that it needs are installed once into a cache, from its lock file (`support.jazz_server`).
+The packages that it needs, and the package itself, are those with which `reside build` works, from its cache.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 import httpx2
 from support.eventually import eventually
 from support.jazz_server import install_packages, node_binary
+from support.jazz_server import node_binary
+
+from reside.build.typescript_kit import kit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -38,7 +41,8 @@ class TypeScript:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._modules = install_packages(SDK) / "node_modules"
+        self._kit = kit()
+        self._modules = self._kit.packages / "node_modules"
         self._package = folder / "package"
         self._programs = folder / "programs"
         shutil.copytree(SDK, self._package, ignore=shutil.ignore_patterns("node_modules", "dist"))
@@ -47,16 +51,13 @@ class TypeScript:
         (self._package / "node_modules").symlink_to(self._modules)
 
     def install(self) -> None:
-        """Compile and pack the package, and install it for the programs."""
-        self.run("tsc", "-p", "tsconfig.build.json", "--noCheck")  # `check` checks the types
-        self._run([shutil.which("npm") or "npm", "pack", "--ignore-scripts", "--offline"])
-        (packed,) = self._package.glob("*.tgz")
+        """Install the packed package for the programs."""
         modules = self._programs / "node_modules"
         (modules / "@reside").mkdir(parents=True)
-        with tarfile.open(packed) as archive:
+        with tarfile.open(self._kit.archive) as archive:
             archive.extractall(modules / "@reside", filter="data")
         (modules / "@reside" / "package").rename(modules / "@reside" / "replica")
-        for name in json.loads((SDK / "package.json").read_text())["dependencies"]:
+        for name in self._kit.settings["dependencies"]:
             (modules / name).symlink_to(self._modules / name)
         for name in ("@types", "cojson-transport-ws"):
             (modules / name).symlink_to(self._modules / name)

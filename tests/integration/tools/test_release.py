@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from reside.build.cache import cache_folder
+from reside.build.daemon import cache_folder
+from reside.build.typescript_kit import _sdk_key, sdk_folder
 
 ROOT = Path(__file__).parents[3]
 WITHIN_S = 240
@@ -83,6 +85,16 @@ def test_an_installation_imports_itself_and_not_the_checkout(environment: Path, 
     done = run(environment, "python", "-c", program, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [path.startswith(str(environment.parent)) for path in done.stdout.split()] == [True, True]
+
+
+def test_an_installation_has_the_package_for_typescript_as_a_checkout_has_it(environment: Path, tmp_path: Path) -> None:
+    program = "from reside.build.typescript_kit import sdk_folder, _sdk_key as key; f = sdk_folder(); print(f, key(f))"
+    done = run(environment, "python", "-c", program, folder=tmp_path)
+    folder, key = done.stdout.split()
+    assert folder.startswith(str(environment.parent)), done.stderr
+    assert key == _sdk_key(sdk_folder())
+    for name in ("package.json", "package-lock.json"):
+        assert (Path(folder) / name).read_bytes() == (sdk_folder() / name).read_bytes()
 
 
 def test_an_installation_explains_and_makes_a_replica_that_passes_its_test(environment: Path, tmp_path: Path) -> None:
