@@ -7,6 +7,7 @@ import { signRequest } from "./tokens.ts";
 
 const TIMEOUT_MS = 60_000;
 const INSTANCES = 32;
+const MAX_ANSWER = 16 << 20;
 const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
 
 /** What calls need: the account that signs, and the processes that the last calls have reached, by endpoint. */
@@ -91,9 +92,18 @@ async function attemptCall(
   return { again: true, message: `${endpoint} is served by another process at each attempt: use fewer pods` };
 }
 
+/** Send a request. Redirects are not followed, because a peer could lead them to any address. */
 async function send(url: string, body: string, headers: Record<string, string>): Promise<{ status: number; text: string }> {
-  const response = await fetch(url, { method: "POST", body, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  return { status: response.status, text: await response.text() };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" });
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (response.body ?? []) as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > MAX_ANSWER) throw new Error(`the answer is longer than ${MAX_ANSWER} bytes`);
+    chunks.push(chunk);
+  }
+  return { status: response.status, text: Buffer.concat(chunks).toString() };
 }
 
 function isNotSent(error: unknown): boolean {

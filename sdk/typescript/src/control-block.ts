@@ -18,6 +18,8 @@ export class ControlBlock {
   readonly #permissions: RawCoMap;
   readonly #entries = new Map<string, RawCoMap>();
   readonly #foreign = new Map<string, string>();
+  readonly #missing = new Map<string, string>();
+  readonly #loading = new Map<string, Promise<boolean>>();
   readonly #listeners = new Set<() => void>();
 
   private constructor(node: LocalNode, root: RawCoMap, permissions: RawCoMap) {
@@ -86,23 +88,41 @@ export class ControlBlock {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Load the entries that were added or replaced; return whether all could be loaded. */
+  /** Load the entries that were added or replaced; return whether all could be loaded. One that could not is waited for
+   * once, so that it does not delay what others are granted. */
   async refresh(): Promise<boolean> {
     const permissions = now(this.#permissions);
     const loaded = permissions.keys().map(async (key) => {
       const id = permissions.get(key);
       if (typeof id !== "string" || this.#isKnown(key, id)) return true;
-      const entry = await findMap(this.#node, id, true);
-      if (!entry) return false;
-      if (ownerOf(entry) !== ownerOf(this.root)) {
-        this.#foreign.set(key, id);
-        return true;
-      }
-      this.#entries.set(key, entry);
-      entry.subscribe(() => this.#notify());
-      return true;
+      const loading = this.#load(key, id);
+      return this.#missing.get(key) === id ? false : loading;
     });
     return (await Promise.all(loaded)).every(Boolean);
+  }
+
+  #load(key: string, id: string): Promise<boolean> {
+    const before = this.#loading.get(id);
+    if (before) return before;
+    const load = async () => {
+      const entry = await findMap(this.#node, id, true).catch(() => undefined);
+      if (entry) this.#add(key, entry);
+      else this.#missing.set(key, id);
+      return entry !== undefined;
+    };
+    const loading = load().finally(() => this.#loading.delete(id));
+    this.#loading.set(id, loading);
+    return loading;
+  }
+
+  #add(key: string, entry: RawCoMap): void {
+    this.#missing.delete(key);
+    if (ownerOf(entry) !== ownerOf(this.root)) {
+      this.#foreign.set(key, entry.id);
+      return;
+    }
+    this.#entries.set(key, entry);
+    entry.subscribe(() => this.#notify());
   }
 
   #isKnown(key: string, id: string): boolean {

@@ -38,7 +38,7 @@ export class AnswerLost extends ResideError {
 
 /** Return the error that a peer reported; an unknown code is `error`. */
 export function fromWire(code: unknown, message: unknown): ResideError {
-  const isKnown = typeof code === "string" && code in STATUSES && code !== "not-serving";
+  const isKnown = typeof code === "string" && Object.hasOwn(STATUSES, code) && code !== "not-serving";
   return new ResideError(isKnown ? (code as Code) : "error", String(message));
 }
 

@@ -30,6 +30,7 @@ export class PermissionLoop {
   readonly #failed = new Map<string, number>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #unsubscribe: (() => void) | undefined;
+  #incomplete = 0;
   #stopped = false;
 
   constructor(context: Context, declared: Declared) {
@@ -38,9 +39,8 @@ export class PermissionLoop {
   }
 
   start(): void {
-    const look = () => void this.#look();
-    this.#unsubscribe = this.#context.block.onChange(look);
-    look();
+    this.#unsubscribe = this.#context.block.onChange(() => this.#look());
+    this.#look();
   }
 
   async stop(): Promise<void> {
@@ -50,10 +50,17 @@ export class PermissionLoop {
     await Promise.all(this.#running.values());
   }
 
-  async #look(): Promise<void> {
+  #look(): void {
+    this.#lookNow().catch((error: unknown) => {
+      log("error", "the control block can't be read", { error: textOf(error) });
+      this.#again("", (this.#incomplete += 1), () => this.#look());
+    });
+  }
+
+  async #lookNow(): Promise<void> {
     const { block } = this.#context;
-    const isComplete = await block.refresh().catch(() => false);
-    if (!isComplete) this.#again("", () => void this.#look());
+    this.#incomplete = (await block.refresh()) ? 0 : this.#incomplete + 1;
+    if (this.#incomplete > 0) this.#again("", this.#incomplete, () => this.#look());
     for (const account of new Set(block.entries().map((entry) => entry.ref.account))) this.#add(account);
   }
 
@@ -68,31 +75,38 @@ export class PermissionLoop {
   }
 
   async #pass(account: string): Promise<void> {
-    const { block, name } = this.#context;
-    const entries = block.entries().filter((entry) => entry.ref.account === account);
+    const { name } = this.#context;
+    let failures = 0;
+    try {
+      failures = await this.#carryOutAll(account);
+      await publish(this.#context, account);
+    } catch (error) {
+      failures += 1;
+      log("warning", "grants can't be compared or published", { account, error: textOf(error) });
+    }
+    metrics.lastPass.set({ replica: name }, Date.now() / 1000);
+    this.#failed.set(account, failures === 0 ? 0 : (this.#failed.get(account) ?? 0) + 1);
+    metrics.grantsPending.set({ replica: name }, [...this.#failed.values()].filter((count) => count > 0).length);
+    if (failures > 0) this.#again(account, this.#failed.get(account)!, () => this.#add(account));
+  }
+
+  /** Carry out what is due for a grantee, revocations first; return how many steps failed. */
+  async #carryOutAll(account: string): Promise<number> {
+    const entries = this.#context.block.entries().filter((entry) => entry.ref.account === account);
     const steps = entries.flatMap((entry) => {
       const act = nextAct(entry, this.#declared.implements(entry.ref));
       return act ? [{ entry, act }] : [];
     });
     steps.sort((one, other) => Number(one.act !== "revoked") - Number(other.act !== "revoked"));
+    if (steps.some(({ act }) => act === "revoked")) await publish(this.#context, account);
     let failures = 0;
-    try {
-      if (steps.some(({ act }) => act === "revoked")) await publish(this.#context, account);
-      for (const { entry, act } of steps) failures += Number(!(await this.#try(entry, act)));
-      await publish(this.#context, account);
-    } catch (error) {
-      failures += 1;
-      log("warning", "grants can't be published", { account, error: textOf(error) });
-    }
-    metrics.lastPass.set({ replica: name }, Date.now() / 1000);
-    this.#failed.set(account, failures === 0 ? 0 : (this.#failed.get(account) ?? 0) + 1);
-    metrics.grantsPending.set({ replica: name }, [...this.#failed.values()].filter((count) => count > 0).length);
-    if (failures > 0) this.#again(account, () => this.#add(account));
+    for (const { entry, act } of steps) failures += Number(!(await this.#try(entry, act)));
+    return failures;
   }
 
-  #again(key: string, run: () => void): void {
+  #again(key: string, attempts: number, run: () => void): void {
     clearTimeout(this.#timers.get(key));
-    const wait = Math.min(60_000, 1_000 * 2 ** Math.min((this.#failed.get(key) ?? 1) - 1, 6));
+    const wait = Math.min(60_000, 1_000 * 2 ** Math.min(attempts - 1, 6));
     if (!this.#stopped) this.#timers.set(key, setTimeout(run, wait));
   }
 
@@ -105,7 +119,7 @@ export class PermissionLoop {
     } catch (error) {
       metrics.grantsFailed.add({ replica: name });
       // The error of a handler may contain a secret, so only its kind is logged, unless it is ours.
-      const reason = error instanceof ResideError ? error.message : (error as Error).name;
+      const reason = error instanceof ResideError ? error.message : error instanceof Error ? error.name : typeof error;
       log("error", "permission not carried out", { permission, act, error: reason });
       return false;
     }

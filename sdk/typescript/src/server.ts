@@ -15,6 +15,7 @@ const LONGEST_DRAIN_MS = 5_000;
 const GRACE_MS = 20_000;
 /** How long the rest of a refused body is read: if the connection ended at once, its sender might not see the answer. */
 const DISCARD_MS = 10_000;
+const REQUEST_MS = 60_000;
 
 /** Handles an authenticated call; `body` is the JSON object of the call. */
 export type Handler = (account: string, body: Record<string, unknown>) => Promise<unknown>;
@@ -44,6 +45,12 @@ export class ReplicaServer {
     this.#replica = replica;
     this.#discardMs = discardMs;
     this.#server = createServer((request, response) => {
+  /** `requestMs` is the time in which a whole request must arrive. */
+  constructor(replica: string, { requestMs = REQUEST_MS } = {}) {
+    this.#replica = replica;
+    const headersTimeout = Math.min(requestMs, 15_000);
+    const limits = { requestTimeout: requestMs, headersTimeout, connectionsCheckingInterval: Math.ceil(headersTimeout / 3) };
+    this.#server = createServer(limits, (request, response) => {
       this.#answer(request, response).catch((error: unknown) => this.#fail(response, error));
     });
   }
@@ -119,7 +126,10 @@ export class ReplicaServer {
   ): Promise<void> {
     const began = performance.now();
     const handler = this.#serving?.find(contract, method);
-    const [status, body] = await this.#handle(request, replica, handler, path, method);
+    const answer = await this.#handle(request, replica, handler, path, method);
+    if (!answer) return; // the caller has left
+    const [status, body] = answer;
+    if (!request.complete) response.setHeader("connection", "close"); // the rest of the body is not read
     const names = handler ? { contract, method } : { contract: "unknown", method: "unknown" };
     const labels = { replica: this.#replica, ...names };
     metrics.seconds.observe(labels, (performance.now() - began) / 1000);
@@ -133,7 +143,7 @@ export class ReplicaServer {
     handler: Handler | undefined,
     path: string,
     method: string,
-  ): Promise<[number, unknown]> {
+  ): Promise<[number, unknown] | undefined> {
     try {
       const serving = this.#serving;
       if (!serving) throw new ResideError("not-serving", `${this.#replica} is starting: try again`);
@@ -142,6 +152,8 @@ export class ReplicaServer {
         return [421, { error: { code: "other-instance", message }, instance: this.instance }];
       }
       const content = await read(request, this.#discardMs);
+      const content = await read(request);
+      if (!content) return undefined;
       const account = authenticate(serving, request, signedPath(path, this.instance), content);
       if (replica !== this.#replica) {
         throw new ResideError("not-found", `this is replica ${this.#replica}, not ${replica}`);
@@ -182,6 +194,24 @@ function read(request: IncomingMessage, discardMs: number): Promise<Buffer> {
     });
     request.once("end", () => resolve(Buffer.concat(chunks)));
     request.once("error", () => reject(new ResideError("invalid-input", "the body has ended before its announced length")));
+/** Read a body; undefined if the caller leaves before its end. A body that is too long is not kept. */
+function read(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = Number(request.headers["content-length"] ?? 0);
+    const refuse = () => {
+      reject(new ResideError("invalid-input", `the body is longer than ${MAX_BODY} bytes`));
+      request.removeAllListeners("data").resume();
+    };
+    if (size > MAX_BODY) return refuse();
+    size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MAX_BODY) refuse();
+      else chunks.push(chunk);
+    });
+    request.once("end", () => resolve(Buffer.concat(chunks)));
+    request.once("close", () => resolve(undefined)); // after `end`, it changes nothing
   });
 }
 

@@ -2,6 +2,8 @@
 import { cojsonInternals, type CoID, type JsonObject, type JsonValue, type LocalNode, type RawCoMap, type RawGroup } from "cojson";
 import { ResideError } from "./errors.ts";
 
+const ID = /^co_z[1-9A-HJ-NP-Za-km-z]{10,60}$/;
+
 /** Return the current state of a map. */
 export function now(map: RawCoMap): RawCoMap {
   return map.core.getCurrentContent() as RawCoMap;
@@ -13,8 +15,9 @@ export function ownerOf(map: RawCoMap): string | undefined {
   return ruleset.type === "ownedByGroup" ? ruleset.group : undefined;
 }
 
-/** Load a map; undefined if the sync server does not have it, or it is not a map. */
+/** Load a map; undefined if this can't be its id, the sync server does not have it, or it is not a map. */
 export async function findMap(node: LocalNode, id: string, retry = false): Promise<RawCoMap | undefined> {
+  if (!ID.test(id)) return undefined;
   const found = await node.load(id as CoID<RawCoMap>, !retry);
   return found === "unavailable" || found.type !== "comap" ? undefined : found;
 }
