@@ -19,9 +19,8 @@ from reside.cli import config, loading, logs, output
 from reside.cli.build import RuntimeOption, build_folder
 from reside.cli.developing import Development, Means, develop
 from reside.cli.following import MOST_LINES
-from reside.cli.main import expected_errors, one_line
-from reside.cli.progress import Progress, ProgressOption, print_event
 from reside.cli.main import expected_errors, notes_of, one_line
+from reside.cli.progress import Progress, ProgressOption, print_event
 from reside.cli.prompt import confirm
 from reside.cli.session import open_session
 from reside.model.constants import RESIDE_REGISTRY
@@ -208,7 +207,7 @@ class Screen:
         """Print why a change was not loaded."""
         if self._is_json:
             print_event("failed", text=one_line(error))
-        output.fail(one_line(error))
+        output.fail(one_line(error), notes_of(error))
 
     def show_arrival(self, arrival: Arrival) -> None:
         """Print that the cluster runs a change."""
@@ -240,6 +239,3 @@ class Screen:
         for each in found:
             if each.text:
                 print_event("log", **each.model_dump(mode="json", exclude={"cursor"}))
-def fail(error: Exception) -> None:
-    """Print why a change was not loaded."""
-    output.fail(one_line(error), notes_of(error))

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import httpx2
 from support.eventually import eventually
 from support.jazz_server import install_packages, node_binary
-from support.jazz_server import node_binary
 
 from reside.build.typescript_kit import kit
 
@@ -83,7 +82,9 @@ class TypeScript:
         self.run("tsc", "--noEmit", "-p", "tsconfig.every.json")
         self.run("eslint", ".")
         tests = sorted(str(path) for path in (self._package / "test").glob("*.test.ts"))
-        assert "# fail 0" in self.run("node", "--no-warnings", "--test", "--test-reporter=tap", *tests)
+        assert "# fail 0" in self.run(
+            "node", "--no-warnings", "--test", "--test-timeout=60000", "--test-reporter=tap", *tests
+        )
 
     def compile(self, files: Mapping[str, str], name: str) -> Path:
         """Write a folder of programs, and check its types; return it."""

@@ -41,13 +41,10 @@ export class ReplicaServer {
   #draining = false;
   #lastCall = -Infinity;
 
-  constructor(replica: string, { discardMs = DISCARD_MS } = {}) {
+  /** `requestMs` is the time in which a whole request must arrive. */
+  constructor(replica: string, { requestMs = REQUEST_MS, discardMs = DISCARD_MS } = {}) {
     this.#replica = replica;
     this.#discardMs = discardMs;
-    this.#server = createServer((request, response) => {
-  /** `requestMs` is the time in which a whole request must arrive. */
-  constructor(replica: string, { requestMs = REQUEST_MS } = {}) {
-    this.#replica = replica;
     const headersTimeout = Math.min(requestMs, 15_000);
     const limits = { requestTimeout: requestMs, headersTimeout, connectionsCheckingInterval: Math.ceil(headersTimeout / 3) };
     this.#server = createServer(limits, (request, response) => {
@@ -129,7 +126,6 @@ export class ReplicaServer {
     const answer = await this.#handle(request, replica, handler, path, method);
     if (!answer) return; // the caller has left
     const [status, body] = answer;
-    if (!request.complete) response.setHeader("connection", "close"); // the rest of the body is not read
     const names = handler ? { contract, method } : { contract: "unknown", method: "unknown" };
     const labels = { replica: this.#replica, ...names };
     metrics.seconds.observe(labels, (performance.now() - began) / 1000);
@@ -152,7 +148,6 @@ export class ReplicaServer {
         return [421, { error: { code: "other-instance", message }, instance: this.instance }];
       }
       const content = await read(request, this.#discardMs);
-      const content = await read(request);
       if (!content) return undefined;
       const account = authenticate(serving, request, signedPath(path, this.instance), content);
       if (replica !== this.#replica) {
@@ -177,40 +172,30 @@ function authenticate(serving: Serving, request: IncomingMessage, path: string, 
   }
 }
 
-/** Return the body. What follows the longest body is read without being kept, for a limited time. */
-function read(request: IncomingMessage, discardMs: number): Promise<Buffer> {
+/**
+ * Return the body; undefined if the caller leaves before its end. What follows the longest body is read without being
+ * kept, for a limited time.
+ */
+function read(request: IncomingMessage, discardMs: number): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
-    let size = 0;
-    request.on("data", (chunk: Buffer) => {
-      if (size > MAX_BODY) return;
-      size += chunk.length;
-      chunks.push(chunk);
-      if (size <= MAX_BODY) return;
+    let size = Number(request.headers["content-length"] ?? 0);
+    const refuse = () => {
       chunks = [];
       const timer = setTimeout(() => request.destroy(), discardMs);
       request.once("close", () => clearTimeout(timer));
       reject(new ResideError("invalid-input", `the body is longer than ${MAX_BODY} bytes`));
-    });
-    request.once("end", () => resolve(Buffer.concat(chunks)));
-    request.once("error", () => reject(new ResideError("invalid-input", "the body has ended before its announced length")));
-/** Read a body; undefined if the caller leaves before its end. A body that is too long is not kept. */
-function read(request: IncomingMessage): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = Number(request.headers["content-length"] ?? 0);
-    const refuse = () => {
-      reject(new ResideError("invalid-input", `the body is longer than ${MAX_BODY} bytes`));
-      request.removeAllListeners("data").resume();
     };
-    if (size > MAX_BODY) return refuse();
-    size = 0;
+    if (size > MAX_BODY) refuse();
+    else size = 0;
     request.on("data", (chunk: Buffer) => {
+      if (size > MAX_BODY) return;
       size += chunk.length;
       if (size > MAX_BODY) refuse();
       else chunks.push(chunk);
     });
     request.once("end", () => resolve(Buffer.concat(chunks)));
+    request.once("error", () => resolve(undefined));
     request.once("close", () => resolve(undefined)); // after `end`, it changes nothing
   });
 }

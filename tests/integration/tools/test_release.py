@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from reside.build.cache import cache_folder
-from reside.build.daemon import cache_folder
 from reside.build.typescript_kit import _sdk_key, sdk_folder
 
 ROOT = Path(__file__).parents[3]
