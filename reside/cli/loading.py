@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from rich.console import Group as Rendered
 
 from reside.cli import output
 from reside.cli.explanations import causes, with_cure
+from reside.cli.notices import Notice
 from reside.cli.outages import OUTAGES, leaving, repeated
 from reside.cli.replicas import ReplicaView, Row
 from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST, REJECT_LOAD_REQUEST
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 
 VALIDATION_S = 120.0
 """Seconds for Alpha to validate a request and for the Sentinel to preview it."""
+PREVIEW_S = 10.0
+"""Seconds after which a preview is said to be slow; it usually takes less than one."""
+SLOW_PREVIEW = f"the Sentinel has not previewed the change for {PREVIEW_S:.0f} s: `reside doctor` shows whether one leads"
+"""It may restart; then the next one makes the preview."""
 GRACE_S = 60.0
 """Seconds to wait after the health deadline of a version. A oneshot that runs may take any time to complete."""
 APPROVALS = 3
@@ -79,9 +85,15 @@ async def wait_validated(request: CoMap, report: Callable[[str], None]) -> LoadR
         Conflict: another operator approved or rejected it.
         NotReady: the validation took too long.
     """
-    with leaving(stays_open(int(request.as_dict()["id"]))):
+    notice = Notice(quiet_s=0)
+    with leaving(stays_open(int(request.as_dict()["id"]))), ExitStack() as slow:
         async for current in _states(request, VALIDATION_S, "validation"):
+            slow.close()
             report(f"request {current.id}: {_step(current)}")
+            if _is_previewed(current):
+                slow.enter_context(notice.after(PREVIEW_S, SLOW_PREVIEW))
+            else:
+                notice.goes_on()
             if current.status == "invalid":
                 raise _refused(current)
             if current.status == "requires-approval":
@@ -95,9 +107,14 @@ def _step(request: LoadRequest) -> str:
     """Return the status of a request, and what a validation does now."""
     if request.status != "validating":
         return request.status
-    if request.digest is not None:
+    if _is_previewed(request):
         return "validating, the Sentinel previews the change"
     return f"validating, {f'waits: {request.waits_for}' if request.waits_for else 'Alpha reads the image'}"
+
+
+def _is_previewed(request: LoadRequest) -> bool:
+    """Return whether a request waits for the Sentinel."""
+    return request.status == "validating" and request.digest is not None
 
 
 def _decided(request: LoadRequest) -> Conflict:

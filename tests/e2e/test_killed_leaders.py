@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import anyio
@@ -11,7 +14,7 @@ from e2e.administrator import address
 from e2e.calls import steady_calls
 from e2e.images import touched
 from e2e.load_requests import approve, number_in
-from e2e.pod_processes import kill
+from e2e.pod_processes import kill, main_pid
 from support.eventually import eventually_sync
 
 from reside.alpha.lock_access import root_user
@@ -100,3 +103,48 @@ def _running(platform: Platform, name: str) -> list[int]:
     """Return the versions of a replica that have pods."""
     pods = platform.objects_of(name, "Pod")
     return sorted({int(pod["metadata"]["labels"]["reside.io/version"]) for pod in pods})
+
+
+def test_a_load_and_a_rollback_show_and_wait_out_a_restart_of_the_sentinel(platform: Platform) -> None:
+    """Its process stops when the command begins, and is killed when the command has said that it waits."""
+    image = platform.build("examples/replicas/report", "v1")
+    said = _over_a_restart(platform, "replica", "load", image, "--name", "patient", "--auto-approve")
+    assert "version 1 is completed" in said, said
+    first = platform.replicas()["patient"]
+    platform.load(touched(platform, first["image"]), "--replica-id", str(first["id"]))
+    said = _over_a_restart(platform, "replica", "rollback", "patient", "--auto-approve")
+    assert "version 3 is completed" in said, said
+    assert platform.replicas()["patient"]["image"] == first["image"]
+    assert len(platform.objects_of("patient", "Job")) == 1
+    eventually_sync("its return", lambda: platform.ready_pods("kubernetes-sentinel"), within=180)
+
+
+def _over_a_restart(platform: Platform, *arguments: str) -> str:
+    """Run a command over a restart of the Sentinel, and return what it has printed."""
+    pods = eventually_sync("the Sentinel", lambda: platform.ready_pods("kubernetes-sentinel"), within=180)
+    pids = [main_pid(pod["metadata"]["uid"]) for pod in pods]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    command = subprocess.Popen(
+        [*platform.command, *arguments],
+        env=platform.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with command:
+        try:
+            said = ""
+            for line in command.stdout or ():
+                said += line
+                if "waiting: the Sentinel has not previewed the change" in line:
+                    break
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+        rest, _ = command.communicate(timeout=300)
+    said += rest
+    assert command.returncode == 0, said
+    assert "it goes on after" in rest, said
+    return said

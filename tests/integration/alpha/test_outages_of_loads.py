@@ -104,6 +104,17 @@ async def test_a_load_waits_for_etcd(cluster: AlphaCluster, operator: Operator) 
     assert said.endswith("version 1 is running"), said
 
 
+async def test_a_load_says_that_the_sentinel_makes_no_preview(cluster: AlphaCluster, operator: Operator) -> None:
+    cluster.orders.previewing = False
+    async with operator.running("replica", "load", IMAGE, "--name", "unseen", "--auto-approve") as load:
+        await load.until("waiting: the Sentinel has not previewed the change for 10 s")
+        cluster.orders.previewing = True
+        cluster.sentinel.process_again()
+        said = await load.end()
+    assert "it goes on after" in said, said
+    assert said.endswith("version 1 is running"), said
+
+
 async def test_ctrl_c_at_the_prompt_rejects_the_request(cluster: AlphaCluster, operator: Operator) -> None:
     async with operator.running("replica", "load", IMAGE, "--name", "regretted") as load:
         number = await asked(load)
