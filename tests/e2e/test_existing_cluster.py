@@ -39,9 +39,13 @@ def test_make_up_uses_an_existing_cluster_and_a_second_run_changes_nothing(kuber
     kubernetes.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=true")
 
 
-def test_the_quick_start_of_the_readme_is_true(kubernetes: Platform, tmp_path: Path) -> None:
+def test_the_quick_start_of_the_readme_is_true(
+    kubernetes: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kubeconfig is the default one: no command names it."""
     cluster = beside(kubernetes, "reside")
     info = cluster.info
+    monkeypatch.setenv("KUBECONFIG", str(info.kubeconfig))
     repository = f"{info.registry_host}/reside"
     shell = reader(cluster, tmp_path)
     shell.environment |= {
