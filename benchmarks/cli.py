@@ -4,9 +4,9 @@ It needs a running ReSide (`make up`), and only reads it. `kubectl` asks the API
 `--flux FILE`, the command `flux` of that path does the like, too: `benchmarks/flux/build_cli.sh FOLDER` builds it.
 
 Flux's lists ask the API server for Kustomizations. Where its CRD is missing, they fail after the discovery, and are in
-brackets. `kubectl apply -n reside -f FOLDER/crds -f benchmarks/flux/kustomization.yaml` makes the CRD and one object to
-list; no controller of Flux need run. `flux check --pre` asks for the version of Kubernetes only, and `flux version
---client` nothing: they are its shortest commands.
+brackets. `kubectl apply -f FOLDER/crds`, and then `kubectl apply -n reside -f benchmarks/flux/kustomization.yaml`, make
+the CRD and one object to list; no controller of Flux need run. `flux check --pre` asks for the version of Kubernetes
+only, and `flux version --client` nothing: they are its shortest commands.
 
 Each command runs several times, in turn with its peers, and the medians are printed, in seconds: `wall` is what a
 person waits for, `cpu` what the process and its children have used. The last column is the ratio of the wall times.
