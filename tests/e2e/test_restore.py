@@ -41,8 +41,10 @@ def test_a_deleted_cluster_is_restored_from_its_backup(spare: Spare, tmp_path: P
     (tmp_path / "passphrase").write_text(f"{SECRET}\n")
     _use(cluster)
     before, ids = _seen(cluster), _ids(cluster)
-    done = cluster.reside("cluster", "backup", str(file), "--passphrase-file", str(tmp_path / "passphrase"))
+    passphrase = ("--passphrase-file", str(tmp_path / "passphrase"))
+    done = cluster.reside("cluster", "backup", str(file), *passphrase, "--output", "json")
     assert SECRET not in done.stdout + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["file"] == str(file)
     assert file.stat().st_mode & 0o777 == 0o600
 
     listed = cluster.reside("cluster", "delete", "--yes").stdout
@@ -50,10 +52,10 @@ def test_a_deleted_cluster_is_restored_from_its_backup(spare: Spare, tmp_path: P
     _check_empty(spare)
     where = ("--cluster", cluster.namespace, *here(cluster))
 
-    command = [*cluster.command, "cluster", "restore", str(file)]
-    command += ["--passphrase-file", str(tmp_path / "passphrase"), *where]
-    kill_at(cluster, command, "volume jazz")
-    cluster.run(*command)
+    restore = ("cluster", "restore", str(file), *passphrase, *where, "--account", "admin")
+    kill_at(cluster, [*cluster.command, *restore], "volume jazz")
+    done = cluster.reside(*restore, "--output", "json")
+    assert [json.loads(line) for line in done.stdout.splitlines()][-1]["namespace"] == cluster.namespace
     eventually_sync("the replicas as they were", lambda: _seen(cluster), lambda seen: seen == before, within=180)
     assert ids <= _ids(cluster)
     eventually_sync("a pod of the greeter", lambda: cluster.ready_pods("greeter"), within=180)

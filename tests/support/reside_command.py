@@ -7,6 +7,7 @@ environment. `Operator` starts it as a process, reads what it prints, and interr
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -22,14 +23,14 @@ from reside.cli.secret_store import FileStore
 from reside.cli.vault import Vault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from support.alpha_cluster import AlphaCluster, Client
 
     from reside.jazz import Credentials
 
 _ROOT = Path(__file__).parents[2]
-_JAZZ, _ALPHA = "TEST_JAZZ_URL", "TEST_ALPHA_URL"
+_JAZZ, _ALPHA, _OTHERS = "TEST_JAZZ_URL", "TEST_ALPHA_URL", "TEST_REPLICA_URLS"
 _WITHIN_S = 120.0
 
 
@@ -90,6 +91,7 @@ class Operator:
         jazz: address of Jazz.
         alpha: address of Alpha.
         alpha_account: account of Alpha.
+        others: name → address of further replicas.
     """
 
     folder: Path
@@ -97,6 +99,7 @@ class Operator:
     jazz: str
     alpha: str
     alpha_account: str
+    others: Mapping[str, str] = field(default_factory=dict)
 
     def configure(self) -> None:
         """Write the configuration."""
@@ -129,6 +132,7 @@ class Operator:
             "RESIDE_CONFIG": str(self.folder),
             _JAZZ: self.jazz,
             _ALPHA: alpha or self.alpha,
+            _OTHERS: json.dumps(dict(self.others)),
         }
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "support.reside_command", *arguments),
@@ -163,8 +167,8 @@ def _main() -> int:
         yield os.environ[_JAZZ]
 
     @asynccontextmanager
-    async def replica_of(_cluster: config.Cluster, _name: str) -> AsyncIterator[str]:
-        yield os.environ[_ALPHA]
+    async def replica_of(_cluster: config.Cluster, name: str) -> AsyncIterator[str]:
+        yield json.loads(os.environ[_OTHERS]).get(name, os.environ[_ALPHA])
 
     session.jazz_of, session.replica_of = jazz_of, replica_of
     from reside.cli import main  # noqa: PLC0415 - only the command needs it

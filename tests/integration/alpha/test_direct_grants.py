@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.alpha_cluster import HOST, Client
 from support.eventually import eventually
+from support.reside_command import operator_of
 
 from reside.alpha.granting import direct
 from reside.alpha.granting.control_blocks import opened
@@ -18,6 +20,7 @@ from reside.model.permissions import Grant, PermissionRef
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from support.alpha_cluster import AlphaCluster, Servers
 
@@ -228,3 +231,31 @@ async def test_a_permission_is_explained(cluster: AlphaCluster, admin: Client, c
     stranger = await cluster.client("stranger")
     with pytest.raises(NotAllowed):
         await stranger.call("explain-permission", order)
+
+
+async def test_the_command_names_contract_instance_and_params(
+    cluster: AlphaCluster, admin: Client, caller: Client, tmp_path: Path
+) -> None:
+    operator = operator_of(cluster, admin, tmp_path)
+    account = caller.node.account_id
+    red = ("caller", "greeter", "room", "--contract", GREETING, "--instance", "red")
+    await operator.reside("permission", "grant", *red[:-2], "--params", '{"room": "red"}')
+    await is_expected(cluster, account, {"greet": {"times": 1}, "room:red": {"room": "red"}})
+    explained = json.loads(await operator.reside("permission", "explain", *red, "--output", "json"))
+    assert explained["expected"] == {"granted": True, "params": {"room": "red"}}
+    await operator.reside("permission", "revoke", *red)
+    await is_expected(cluster, account, {"greet": {"times": 1}})
+
+    for room in ("blue", "black"):
+        order = await body(cluster, account, "room", params={"room": room})
+        await caller.call("request-permission", {key: value for key, value in order.items() if key != "account"})
+    pending = json.loads(await operator.reside("permission", "list", "--pending", "--output", "json"))
+    assert sorted(each["permission"] for each in pending) == ["room:black", "room:blue"]
+    room = ("caller", "greeter", "room", "--contract", GREETING, "--instance")
+    await operator.reside("permission", "reject", *room, "black", "--reason", "closed")
+    asked = ("--params", '{"room": "blue"}', "--reason", "open")
+    await operator.reside("permission", "approve", *room, "blue", *asked)
+    await is_expected(cluster, account, {"greet": {"times": 1}, "room:blue": {"room": "blue"}})
+    listed = await operator.reside("permission", "list", "--all", "--wide")
+    assert '{"room": "blue"}' in listed or "{'room': 'blue'}" in listed
+    assert "closed" in listed

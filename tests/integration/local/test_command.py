@@ -96,6 +96,40 @@ def test_logs_prints_a_log_and_status_prints_where_logs_are(state: Path) -> None
     assert "options.go" in of(state, "logs", "kube-apiserver").stdout
 
 
+def test_reside_local_is_the_same_command_and_tells_programs_what_it_does() -> None:
+    state = fresh_state("programs")
+
+    def run(*arguments: str, code: int = 0) -> str:
+        command = [sys.executable, "-m", "reside.cli.main", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout
+
+    here = ("--name", "programs", "--state", str(state), "--output", "json")
+    try:
+        alone = ("local", "up", "--control-plane-only", *here)
+        assert "can't have an ingress controller" in run(*alone, "--ingress", code=1)
+        assert "nodes" in run(*alone, "--nodes", "2", code=1)
+        up = json.loads(run(*alone))
+        assert json.loads(run("local", "info", *here)) == up
+        assert json.loads(run("local", "kubeconfig", *here))["kubeconfig"] == up["kubeconfig"]
+        running = json.loads(run("local", "status", *here))
+        assert {each["state"] for each in running} == {"running"}
+        logs = ["local", "logs", "etcd", "--follow", "--name", "programs", "--state", str(state)]
+        with subprocess.Popen(
+            ["env", "--default-signal=INT", sys.executable, "-m", "reside.cli.main", *logs],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as follower:
+            assert follower.stdout is not None
+            assert follower.stdout.readline()
+            os.killpg(follower.pid, signal.SIGINT)
+            assert follower.wait(30) == 130
+    finally:
+        down = run("local", "down", "--delete-state", *here)
+    assert json.loads(down) == {"name": "programs", "deleted": True}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

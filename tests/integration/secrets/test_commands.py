@@ -47,8 +47,8 @@ class Command:
         self._captured = capfdbinary
 
     async def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        """Run `reside secret` with arguments; return its exit code and what it wrote."""
-        code = await asyncio.to_thread(main.run, ["secret", *arguments])
+        """Run `reside` with arguments; return its exit code and what it wrote."""
+        code = await asyncio.to_thread(main.run, [*arguments])
         written = self._captured.readouterr()
         return code, written.out.decode(), written.err.decode()
 
@@ -97,15 +97,19 @@ async def test_a_value_goes_in_from_a_file_or_standard_input_and_comes_out_of_ge
 ) -> None:
     file = tmp_path / "value"
     file.write_text(VALUE)
-    assert await command("set", name, "--from-file", str(file)) == (0, f"secret {name} is set (version 1)\n", "")
-    assert await command("get", name) == (0, VALUE, "")
+    assert await command("secret", "set", name, "--from-file", str(file)) == (
+        0,
+        f"secret {name} is set (version 1)\n",
+        "",
+    )
+    assert await command("secret", "get", name) == (0, VALUE, "")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xc3\xa4\x1b[31m\n")))
-    code, out, err = await command("set", name, "-")
+    code, out, err = await command("secret", "set", name, "-")
     assert (code, out) == (0, f"secret {name} is set (version 2)\n")
     assert "ends with a line break" in err
-    assert await command("get", name) == (0, "ä\x1b[31m\n", "")
-    assert await command("delete", name, "--auto-approve") == (0, f"secret {name} is deleted\n", "")
-    code, out, err = await command("get", name)
+    assert await command("secret", "get", name) == (0, "ä\x1b[31m\n", "")
+    assert await command("secret", "delete", name, "--auto-approve") == (0, f"secret {name} is deleted\n", "")
+    code, out, err = await command("secret", "get", name)
     assert (code, out) == (1, "")
     assert err == f"error: secret {name} has no value: set it with `reside secret set {name}`\n"
 
@@ -115,23 +119,23 @@ async def test_a_list_has_names_ages_and_accounts_and_no_value(
 ) -> None:
     file = tmp_path / "value"
     file.write_text(VALUE)
-    await command("set", name, "--from-file", str(file))
+    await command("secret", "set", name, "--from-file", str(file))
     other = await world.user(reads=name)
-    code, out, err = await command("list")
+    code, out, err = await command("secret", "list")
     (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
     assert (code, err, VALUE in out) == (0, "", False)
     assert out.split()[:5] == ["NAME", "VERSION", "AGE", "READERS", "WRITERS"]
     assert line.split()[1] == "1"
     assert "me, co_z" in line
-    _, out, _ = await command("list", "-o", "json")
+    _, out, _ = await command("secret", "list", "-o", "json")
     (found,) = [found for found in json.loads(out) if found["name"] == name]
     assert set(found["readers"]) == {"me", other.account}
     assert (found["by"], found["version"], found["at"][:2], "value" in found) == ("me", 1, "20", False)
-    _, out, _ = await command("list", "-o", "yaml")
+    _, out, _ = await command("secret", "list", "-o", "yaml")
     assert found in yaml.safe_load(out)
-    _, out, _ = await command("list", "-o", "name")
+    _, out, _ = await command("secret", "list", "-o", "name")
     assert name in out.splitlines()
-    _, out, _ = await command("list", "--wide")
+    _, out, _ = await command("secret", "list", "--wide")
     assert other.account in out
 
 
@@ -149,10 +153,10 @@ async def test_an_edit_changes_what_was_read_and_nothing_that_was_set_meanwhile(
     command: Command, me: User, name: str, editor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await command.world.set(me, name, VALUE)
-    assert await command("edit", name) == (0, f"secret {name} is set (version 2)\n", "")
-    assert await command("get", name) == (0, f"{VALUE} edited", "")
+    assert await command("secret", "edit", name) == (0, f"secret {name} is set (version 2)\n", "")
+    assert await command("secret", "get", name) == (0, f"{VALUE} edited", "")
     monkeypatch.setenv("VISUAL", "true")
-    assert await command("edit", name) == (0, f"secret {name} is not changed\n", "")
+    assert await command("secret", "edit", name) == (0, f"secret {name} is not changed\n", "")
     real, loop = secrets.edited, asyncio.get_running_loop()
 
     def slow(of: str, value: str) -> str:
@@ -161,10 +165,10 @@ async def test_an_edit_changes_what_was_read_and_nothing_that_was_set_meanwhile(
 
     monkeypatch.setenv("VISUAL", editor)
     monkeypatch.setattr(secrets, "edited", slow)
-    code, out, err = await command("edit", name)
+    code, out, err = await command("secret", "edit", name)
     assert (code, out) == (1, "")
     assert err.startswith(f"error: secret {name} was changed meanwhile (it has version 3 now)")
-    assert await command("get", name) == (0, "theirs", "")
+    assert await command("secret", "get", name) == (0, "theirs", "")
 
 
 async def test_mistakes_end_with_one_line_that_shows_no_value(
@@ -182,12 +186,12 @@ async def test_mistakes_end_with_one_line_that_shows_no_value(
         (("get", f"{name}-unread"), f"lacks {READ_SECRET} for it: grant it with"),
         (("delete", f"{name}-absent", "--auto-approve"), "has no value"),
     ):
-        code, out, err = await command(*arguments)
+        code, out, err = await command("secret", *arguments)
         assert (code, out, err.count("\n")) == (1, "", 1), err
         assert text in err
         assert VALUE not in err
     await world.cluster.revoke(me, world.keeper, MANAGE_SECRETS)
-    code, _, err = await command("set", name, "-")
+    code, _, err = await command("secret", "set", name, "-")
     assert (code, "set-secret needs the permission secret:write" in err) == (1, True)
     assert VALUE not in err
 

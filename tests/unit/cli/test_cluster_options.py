@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from support.registry import authority
 
-from reside.cli import cluster_options
+from reside.cli import cluster, cluster_options, main
 from reside.cli.cluster_options import ClusterOptions, default_local
-from reside.cli.shared_options import with_options
+from reside.cli.config import Cluster
 from reside.local import NoSuchClusterError
 from reside.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from reside.seed.settings import BootstrapSettings
 
 
 @pytest.fixture
@@ -83,33 +85,81 @@ def test_a_local_cluster_that_the_environment_names_is_used_if_it_exists(
     assert default_local(None, "context") is None
 
 
-OPTIONS = {
-    "--allowed-registry": ("ghcr.io", "allowed_registries", ["ghcr.io"]),
-    "--default-placement-group": ("fast", "default_placement_group", "fast"),
-    "--ingress-namespace": ("web", "ingress_namespace", "web"),
-    "--jazz-mode": ("open", "jazz_mode", "open"),
-    "--network-policies": ("full", "network_policies", "full"),
-    "--request-expiry-hours": ("2.5", "request_expiry_hours", 2.5),
-    "--request-history": ("7", "request_history", 7),
-    "--secrets-provider": ("awskms://alias/a?region=b", "secrets_provider", "awskms://alias/a?region=b"),
-    "--state-backend": ("s3://bucket/prefix", "state_backend", "s3://bucket/prefix"),
-    "--storage-size": ("5Gi", "storage_size", "5Gi"),
-    "--traces-endpoint": ("http://collector:4318", "traces_endpoint", "http://collector:4318"),
+AUTHORITY = authority()
+CREATED = Cluster(name="new", namespace="reside", alpha_replica_id="co_zAlpha")
+SETTINGS: dict[str, dict[str, Any]] = {
+    "--namespace east": {"namespace": "east"},
+    "--kubeconfig {folder}/kube": {"kubeconfig": "{folder}/kube", "access": "port-forward"},
+    "--domain east.example.org --cluster-issuer ca": {"domain": "east.example.org", "cluster_issuer": "ca"},
+    "--default-placement-group fast": {"default_placement_group": "fast"},
+    "--storage-class ssd --storage-size 5Gi": {"storage_class": "ssd", "storage_size": "5Gi"},
+    "--jazz-mode open": {"jazz_mode": "open"},
+    "--allowed-registry ghcr.io": {"allowed_registries": ("ghcr.io",)},
+    "--request-expiry-hours 2.5 --request-history 7": {"request_expiry_hours": 2.5, "request_history": 7},
+    "--traces-endpoint http://collector:4318": {"traces_endpoint": "http://collector:4318"},
+    "--state-backend s3://bucket/prefix": {"state_backend": "s3://bucket/prefix"},
+    "--secrets-provider awskms://alias/a?region=b": {"secrets_provider": "awskms://alias/a?region=b"},
+    "--policy {folder}/policy.json": {"policy": {"levels": {"read-only-root": "mandatory"}}},
+    "--network-policies full --ingress-namespace web": {"network_policies": "full", "ingress_namespace": "web"},
+    "--ingress-class nginx --ingress-annotation a/b=c": {
+        "ingress_class": "nginx",
+        "ingress_annotations": {"a/b": "c"},
+    },
+    "--domain east.example.org --gateway web/public": {"domain": "east.example.org", "gateway": "web/public"},
+    "--image-repository ghcr.io/acme/reside": {"image_repository": "ghcr.io/acme/reside"},
+    "--registry-mirror ghcr.io=10.0.0.1:80": {"registry_mirrors": {"ghcr.io": "http://10.0.0.1:80"}},
+    "--registry-ca ghcr.io={folder}/ca.pem": {"registry_authorities": {"ghcr.io": AUTHORITY}},
+    "--deadline 60": {"deadline": 60.0},
 }
+"""Options as they are written, and the settings that they become."""
 
 
-@pytest.mark.parametrize("option", OPTIONS)
-def test_an_option_of_the_command_line_becomes_a_setting(given: dict[str, Any], option: str) -> None:
-    written, name, value = OPTIONS[option]
-    app, found = typer.Typer(), []
+@pytest.mark.parametrize("written", SETTINGS)
+@pytest.mark.parametrize("command", ["cluster bootstrap new", "cluster manifest"])
+def test_an_option_of_the_command_line_becomes_a_setting(
+    given: dict[str, Any], command: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "policy.json").write_text('{"levels": {"read-only-root": "mandatory"}}')
+    (tmp_path / "ca.pem").write_text(AUTHORITY)
+    found: list[BootstrapSettings] = []
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    monkeypatch.setattr(cluster, "render", lambda settings: found.append(settings) or "")
+    monkeypatch.setattr(cluster, "bootstrap_cluster", lambda _name, settings, *_: found.append(settings) or CREATED)
+    line = f"{command} {written} --images {given['images']}".replace("{folder}", str(tmp_path))
+    assert main.run(line.split()) == 0
+    for name, value in SETTINGS[written].items():
+        expected = value.replace("{folder}", str(tmp_path)) if isinstance(value, str) else value
+        assert getattr(found[0], name) == expected
 
-    @app.command()
-    @with_options(ClusterOptions)
-    def read(*, options: ClusterOptions) -> None:
-        """Read the settings."""
-        found.append(options.settings())
 
-    done = CliRunner().invoke(app, [option, written, "--images", str(given["images"])])
-    assert done.exception is None, done.output
-    setting = getattr(found[0], name)
-    assert (list(setting) if isinstance(value, list) else setting) == value
+def test_a_bootstrap_has_an_endpoint_an_account_and_events(
+    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found: list[tuple[Any, ...]] = []
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    monkeypatch.setattr(cluster, "bootstrap_cluster", lambda *given: found.append(given) or CREATED)
+    line = "cluster bootstrap new --endpoint https://east.example.org --account ada --output json --images"
+    assert main.run([*line.split(), str(given["images"])]) == 0
+    ((name, _settings, account, endpoint, _steps),) = found
+    assert (name, account, endpoint) == ("new", "ada", "https://east.example.org")
+    result = {"event": "result", "cluster": "new", "namespace": "reside", "alphaAccount": "co_zAlpha"}
+    assert json.loads(capsys.readouterr().out) == result
+
+
+def test_a_bootstrap_stores_the_passwords_of_registries(
+    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "login.json").write_text('{"auths": {"ghcr.io": {"auth": "bWU6c2VjcmV0"}}}')
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    found: list[Any] = []
+
+    async def store(_target: object, login: object) -> None:
+        found.append(login)
+
+    monkeypatch.setattr(cluster.registry_login, "store_login", store)
+    monkeypatch.setattr(cluster, "bootstrap_cluster", lambda _name, settings, *_: found.append(settings) or CREATED)
+    line = f"cluster bootstrap new --registry-config {tmp_path / 'login.json'} --images {given['images']}"
+    assert main.run(line.split()) == 0
+    login, settings = found
+    assert "ghcr.io" in str(login)
+    assert settings.registry_credentials is True

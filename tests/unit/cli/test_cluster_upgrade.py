@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reside.cli import upgrading
+from reside.cli import config, main, project, upgrading
 from reside.cli.config import Cluster, Config, Context
 from reside.model.errors import InvalidInput
 from reside.seed import settings
 from reside.seed.release import Upgrade, changed_images
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = ("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd")
 
@@ -75,3 +79,29 @@ def test_images_that_never_ran_or_are_later_are_no_downgrade() -> None:
     upgrading.check_newer(plan, [row("sha256:a", "sha256:b", current=2)])
     upgrading.check_newer(plan, [row("sha256:a", "sha256:b", "sha256:c", current=2)])
     upgrading.check_newer(Upgrade({}, {"StatefulSet/jazz": ["spec.x: 1 → 2"]}), [row("sha256:a", current=1)])
+
+
+def test_a_downgrade_is_made_if_it_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "images.json").write_text(json.dumps({name: image(name, "a") for name in NAMES}))
+    east = Cluster(name="east", namespace="reside", alpha_replica_id="co_zA")
+    monkeypatch.setattr(config, "load", lambda: Config(clusters=(east,)))
+    done: list[str] = []
+
+    async def plan(_config: Config, cluster: Cluster, images: dict[str, str]) -> tuple[Any, Upgrade, list[Any]]:
+        assert images["jazz"] == image("jazz", "a")
+        rows = [row("sha256:a", "sha256:b", current=2)]
+        return cluster.name, Upgrade({"alpha": ("sha256:b", "sha256:a")}, {}), rows
+
+    monkeypatch.setattr(upgrading, "_plan", plan)
+    monkeypatch.setattr(project, "up", lambda settings, name, _report: done.append(f"{settings} {name}"))
+    where = ["--cluster", "east", "--images", str(tmp_path / "images.json")]
+    assert main.run(["cluster", "upgrade", *where, "--yes", "--output", "json"]) == 1
+    assert done == []
+    assert "use --downgrade" in capsys.readouterr().err
+    assert main.run(["cluster", "upgrade", *where, "--yes", "--downgrade", "--output", "json"]) == 0
+    assert done == ["east east"]
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["event"] for each in events] == ["plan", "result"]
+    assert events[-1]["changed"] is True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reside.cli import config, deleting, fresh
+from reside.cli import cluster, config, deleting, fresh, main
 from reside.cli.cluster_options import ClusterOptions
 from reside.cli.config import Account, Cluster, Config
 from reside.cli.fresh import FreshOptions
@@ -134,3 +135,33 @@ def test_a_cluster_is_cleared_only_if_that_is_wanted(monkeypatch: pytest.MonkeyP
     assert deleted == []
     fresh.clear(FreshOptions(clear=True, yes=True), "east", place().target)
     assert deleted == [("east", True)]
+
+
+def test_the_options_of_the_command_line_remove_and_start(
+    done: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster of the same name elsewhere, a local cluster, and the namespace are replaced, without a question."""
+    document = {"accounts": [], "clusters": [{"name": "new", "namespace": "old", "alphaReplicaId": "co_zA"}]}
+    (tmp_path / "config.yaml").write_text(json.dumps(document))
+    (tmp_path / "images.json").write_text(json.dumps(IMAGES))
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    local = {"access": "direct", "kubeconfig": "/k", "kube_context": "c"}
+    monkeypatch.setattr(settings, "local_cluster", lambda name: done.append(f"use {name}") or local)
+    monkeypatch.setattr(deleting, "delete_cluster", lambda name, _target, *, yes: done.append(f"clear {name} {yes}"))
+    created = Cluster(name="new", namespace="reside", alpha_replica_id="co_zA")
+    monkeypatch.setattr(cluster, "bootstrap_cluster", lambda name, *_: done.append(f"bootstrap {name}") or created)
+    images = str(tmp_path / "images.json")
+    line = "cluster bootstrap new --local team --create-local --delete-local --clear --yes --images"
+    assert main.run([*line.split(), images]) == 1
+    assert "choose another name, or add --override" in capsys.readouterr().err
+    done.clear()
+    line = "cluster bootstrap new --local team --create-local --delete-local --clear --override --yes --images"
+    assert main.run([*line.split(), images]) == 0
+    assert done == [
+        "delete team True",
+        "start team",
+        "build for team",
+        "use team",
+        "clear new True",
+        "bootstrap new",
+    ]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import time
 from io import StringIO
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 from rich.console import Console
 
-from reside.cli import listing, output, permissions, replicas, requests, secrets, users
+from reside.cli import listing, main, output, permissions, replicas, requests, secrets, users
 from reside.cli.listing import Column, Format, ListOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DIGEST = "sha256:3f2c1a9b0d41" + "0" * 52
 REPLICA = {
@@ -104,3 +108,26 @@ def test_a_status_has_a_colour_on_a_terminal_and_none_elsewhere(status: str, mon
         monkeypatch.setattr(output, "console", Console(file=written, width=80, color_system=color_system))
         listing.show([{**REPLICA, "status": status}], replicas.COLUMNS, ListOptions())
         assert (f"m{status}" in written.getvalue()) is terminal
+
+
+def test_lists_of_this_machine_are_wide_on_demand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account, alpha = f"co_z{'A' * 43}", f"co_z{'B' * 43}"
+    document = {
+        "clusters": [{"name": "east", "namespace": "reside", "alphaReplicaId": alpha}],
+        "contexts": [{"name": "east", "cluster": "east", "account": "ada"}],
+        "accounts": [{"name": "ada", "accountId": account, "encryptedAgentSecret": "x"}],
+        "currentContext": "east",
+    }
+    (tmp_path / "config.yaml").write_text(json.dumps(document))
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    monkeypatch.setattr(output, "console", Console(width=80))
+    assert main.run(["account", "list", "--wide"]) == 0
+    assert account in capsys.readouterr().out
+    assert main.run(["cluster", "list"]) == 0
+    assert "CLUSTER" not in capsys.readouterr().out
+    assert main.run(["cluster", "list", "--wide"]) == 0
+    assert "CLUSTER" in capsys.readouterr().out
+    assert main.run(["explain", "--wide"]) == 0
+    assert "CURE" in capsys.readouterr().out
