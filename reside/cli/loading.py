@@ -44,7 +44,9 @@ VALIDATION_S = 120.0
 """Seconds for Alpha to validate a request and for the Sentinel to preview it."""
 PREVIEW_S = 10.0
 """Seconds after which a preview is said to be slow; it usually takes less than one."""
-SLOW_PREVIEW = f"the Sentinel has not previewed the change for {PREVIEW_S:.0f} s: `reside doctor` shows whether one leads"
+SLOW_PREVIEW = (
+    f"the Sentinel has not previewed the change for {PREVIEW_S:.0f} s: `reside doctor` shows whether one leads"
+)
 """It may restart; then the next one makes the preview."""
 GRACE_S = 60.0
 """Seconds to wait after the health deadline of a version. A oneshot that runs may take any time to complete."""
