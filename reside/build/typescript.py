@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from reside.build.cache import INCOMPLETE, cached
 from reside.build.context import digest
 from reside.build.language import BUNDLE
-from reside.build.npm_lock import LOCK_FILE, NPM_SETTINGS, PACKAGE_FILE, needs_packages, read_npm_files
+from reside.build.npm_lock import LOCK_FILE, NPM_SETTINGS, PACKAGE_FILE, read_npm_files, to_install
 from reside.build.typescript_kit import NATIVE, Kit, kit, npm, run
 from reside.model.errors import InvalidInput
 
@@ -82,13 +82,13 @@ def bundled(source: Source, progress: Callable[[str], None] = lambda _line: None
     if BUNDLE in names:
         raise InvalidInput(f"{source.folder / BUNDLE} would be replaced by the program: give it another name")
     tools = kit(progress)
-    npm_files = read_npm_files(source.folder)
-    own = _install(source.folder, progress) if needs_packages(npm_files, tools.provided) else None
+    npm_files = to_install(read_npm_files(source.folder), tools.provided)
+    own = _install(npm_files, source.folder / NPM_SETTINGS, progress) if npm_files is not None else None
     with TemporaryDirectory(prefix=INCOMPLETE, dir=tools.folder) as scratch:
         app = Path(scratch) / "app"
         _stage(source.folder, names, app)
         if own is not None:
-            _add_packages(own, app, tools)
+            _add_packages(own, app)
         progress(f"checking the types of {source.folder}")
         _check(app, tools, source.folder)
         bundle = Path(scratch) / BUNDLE
@@ -111,31 +111,28 @@ def _stage(folder: Path, names: list[str], app: Path) -> None:
         (app / PACKAGE_FILE).write_text('{"private": true, "type": "module"}')
 
 
-def _install(folder: Path, progress: Callable[[str], None]) -> Path:
+def _install(npm_files: Mapping[str, str], settings: Path, progress: Callable[[str], None]) -> Path:
     """Return the folder with `node_modules` of the replica's own packages, from the cache or as locked."""
-    files = [folder / name for name in (PACKAGE_FILE, LOCK_FILE)]
 
     def install(target: Path) -> None:
         progress("installing the locked packages")
-        for file in (*files, folder / NPM_SETTINGS):
-            if file.exists():
-                shutil.copyfile(file, target / file.name)
-        npm(target, "ci", "--omit=dev", "--omit=peer")
+        for name, content in npm_files.items():
+            (target / name).write_text(content, encoding="utf-8")
+        if settings.exists():
+            shutil.copyfile(settings, target / NPM_SETTINGS)
+        npm(target, "ci", "--legacy-peer-deps")  # the peers that are needed are dependencies here
         (target / NPM_SETTINGS).unlink(missing_ok=True)  # it may contain a password
         (target / "node_modules").mkdir(exist_ok=True)
 
-    return cached("npm", digest(*(file.read_bytes() for file in files)), install)
+    return cached("npm", digest(*npm_files.values()), install)
 
 
-def _add_packages(own: Path, app: Path, tools: Kit) -> None:
-    """Put the replica's own packages beside its code, without what the tools provide at the same version.
+def _add_packages(own: Path, app: Path) -> None:
+    """Put the replica's own packages beside its code. What the tools provide is found above.
 
     They are links to the same files, so that imports between packages have the same paths on every machine.
     """
-    modules = app / "node_modules"
-    shutil.copytree(own / "node_modules", modules, copy_function=os.link, symlinks=True)
-    for name in tools.provided:
-        shutil.rmtree(modules / name, ignore_errors=True)
+    shutil.copytree(own / "node_modules", app / "node_modules", copy_function=os.link, symlinks=True)
 
 
 def _check(app: Path, tools: Kit, folder: Path) -> None:

@@ -131,11 +131,17 @@ def npm(folder: Path, command: str, *arguments: str) -> None:
     """Run npm in a folder, without scripts of packages.
 
     Raises:
-        LocalError: it failed; the message has the end of its output.
+        LocalError: it failed; the message has the first of its errors.
     """
     done = run([find("npm"), command, *_QUIET, *arguments], folder)
     if done.returncode != 0:
-        raise LocalError(f"`npm {command}` failed:\n{done.stderr.strip()[-2000:]}")
+        raise LocalError(f"`npm {command}` failed:\n{_errors_of(done.stderr)}")
+
+
+def _errors_of(output: str) -> str:
+    """Return the first lines with errors, which the manual of the command may follow."""
+    lines = [line for line in output.splitlines() if not line.startswith("npm warn")]
+    return "\n".join(lines)[:2000].strip()
 
 
 def run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
