@@ -6,12 +6,13 @@ test_existing_cluster.py.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from e2e.pages import README, follow, reader
 from support.platform import ROOT
-from support.tutorial import section, steps
+from support.tutorial import in_tab, section, steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,17 @@ def test_the_readme_is_true(platform: Platform, tmp_path: Path) -> None:
         follow(shell, section(README, heading))
 
 
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text()
+
+
 def test_the_tutorial_is_true(platform: Platform, tmp_path: Path) -> None:
-    follow(reader(platform, tmp_path), (ROOT / "docs/tutorial.md").read_text())
+    follow(reader(platform, tmp_path), in_tab(TUTORIAL, "Python"))
+    assert not {"quoter", "reader"} & set(platform.replicas())
+
+
+def test_the_code_of_the_tutorial_in_typescript_is_true(platform: Platform, tmp_path: Path) -> None:
+    """Upgrade, rollback and repair are the same in all languages, so they are left out."""
+    shell, page = reader(platform, tmp_path, tmp_path), in_tab(TUTORIAL, "TypeScript")
+    headings = re.findall(r"^## (\d\. .+)$", page, re.MULTILINE)
+    follow(shell, "".join(section(page, heading) for heading in (*headings[:5], headings[-1])))
     assert not {"quoter", "reader"} & set(platform.replicas())

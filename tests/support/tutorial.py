@@ -1,7 +1,8 @@
 """A page of documentation as a program: its files are written, its commands run, its outputs are expected.
 
 A fence after a line that is a path in backticks and a colon is a file. A fence `sh` is a script. A fence `text` after
-it has lines that the script's output contains in this order; `…` stands for anything.
+it has lines that the script's output contains in this order; `…` stands for anything. Of content in tabs, a reader
+follows one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _FENCE = re.compile(
     r"(?:^`(?P<path>[\w./-]+)`:\n\n)?^```(?P<language>\w*)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+_TAB = re.compile(r'=== "(.+)"')
+_INDENT = " " * 4
 _SAVE = '{ pwd; env -0; } >"$RESIDE_TUTORIAL_STATE"'
 """What a shell leaves for the next script: its folder, and its variables."""
 
@@ -89,6 +92,21 @@ def section(page: str, heading: str) -> str:
     if len(found) != 1:
         raise LookupError(f"the page has {len(found)} sections {heading!r}")
     return str(found[0][1]).replace("\0", "#")
+
+
+def in_tab(page: str, tab: str) -> str:
+    """Return a page with the content of the tabs of this name in place of all tabs."""
+    lines: list[str] = []
+    current = ""
+    for line in page.splitlines():
+        if heading := _TAB.fullmatch(line):
+            current = heading[1]
+        elif current and line and not line.startswith(_INDENT):
+            current = ""
+            lines.append(line)
+        elif current in ("", tab):
+            lines.append(line.removeprefix(_INDENT) if current else line)
+    return "\n".join(lines) + "\n"
 
 
 def steps(page: str) -> list[Step]:

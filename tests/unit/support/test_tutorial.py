@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.tutorial import Shell, Step, section, steps
+from support.tutorial import Shell, Step, in_tab, section, steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,3 +98,47 @@ def test_a_shell_keeps_its_folder_and_its_variables(tmp_path: Path) -> None:
 def test_a_shell_ends_at_the_first_command_that_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="echo before"):
         Shell(tmp_path, {"PATH": "/usr/bin:/bin"}, tmp_path).run("echo before\nfalse | true\necho after")
+
+
+def test_a_reader_follows_one_tab() -> None:
+    page = """# Page
+
+=== "Python"
+
+    `a.py`:
+
+    ```python
+    def f() -> None:
+        pass
+
+    f()
+    ```
+
+    ```sh
+    true
+    ```
+
+=== "TypeScript"
+
+    `a.ts`:
+
+    ```ts
+    f();
+    ```
+
+Words.
+
+    indented
+
+```sh
+run
+```
+"""
+    python, typescript = (steps(in_tab(page, tab)) for tab in ("Python", "TypeScript"))
+    assert [(step.files, step.script) for step in python] == [
+        ({"a.py": "def f() -> None:\n    pass\n\nf()\n"}, "true\n"),
+        ({}, "run\n"),
+    ]
+    assert [(step.files, step.script) for step in typescript] == [({"a.ts": "f();\n"}, "run\n")]
+    assert "\n    indented\n" in in_tab(page, "Python")
+    assert in_tab(PAGE, "Python") == PAGE
