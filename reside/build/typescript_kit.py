@@ -109,10 +109,16 @@ def sdk_packages(progress: Callable[[str], None] = lambda _line: None) -> Path:
             shutil.copyfile(file, folder / file.name)
         # `npm ci` requires the optional packages of other platforms, and some registries do not have them
         npm(folder, "install", "--omit-lockfile-registry-resolved")
-        if any((folder / file.name).read_bytes() != file.read_bytes() for file in locked):
+        if _contents(folder / LOCK_FILE) != _contents(source / LOCK_FILE):
             raise LocalError(f"{source / LOCK_FILE} does not match {PACKAGE_FILE}: run `npm install` there")
 
     return cached("typescript", digest(*(file.read_bytes() for file in locked)), install)
+
+
+def _contents(lock: Path) -> dict[str, tuple[Any, Any]]:
+    """Return version and hash of each package of a lock file; versions of npm write the rest in different ways."""
+    entries = json.loads(lock.read_bytes())["packages"]
+    return {path: (entry.get("version"), entry.get("integrity")) for path, entry in entries.items()}
 
 
 def find(name: str) -> str:
