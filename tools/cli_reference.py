@@ -25,8 +25,9 @@ MODEL: Final = ROOT / "docs/model.md"
 _HEAD: Final = f"""\
 # Command line
 
-`python tools/cli_reference.py` writes this page from the code. `reside --help`, and `--help` after any command, shows
-the same on a terminal. [{MODEL.name}]({MODEL.name}#9-command-line) explains what they do, and the configuration file.
+`python tools/cli_reference.py` writes this page from the code. `reside --help`, and `--help` or `-h` after any command,
+shows the same on a terminal. `reside --version` shows the release. [{MODEL.name}]({MODEL.name}#9-command-line) explains
+what they do, and the configuration file.
 
 Results go to standard output; progress, warnings and errors go to standard error. An error is one line, which begins
 with `error:`, names the thing, and says what to do. Colours are off if the output is not a terminal, or with

@@ -28,6 +28,10 @@ PARAMETERS: Final = "parameters"
 """The member that a command has, and a group has not."""
 CODE: Final = "code"
 """The member with a command's module and function."""
+HELP: Final = ("--help", "-h")
+"""The options that print the help of a group or a command."""
+SETTINGS: Final[dict[str, Any]] = {"help_option_names": HELP}
+"""Settings of an app or a command, which those below it take over."""
 _TYPES: Final[dict[str, type[Any]]] = {each.__name__: each for each in (str, int, float, bool)} | {"Path": Path}
 _INFO: Final = ("help", "metavar", "envvar", "min", "max")
 """Members of a parameter that typer takes by the same name."""
@@ -65,9 +69,13 @@ def named_alone(declarations: Declarations, named: str, run: Run) -> typer.Typer
 
     Typer imports pydantic, which takes a tenth of a second, for the options of each group around a command.
     """
-    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+    app = typer.Typer(
+        no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, context_settings=SETTINGS
+    )
     if is_complete(declarations, named):
-        app.command(help=declarations[named]["help"])(_function(declarations[named][PARAMETERS], run))
+        app.command(help=declarations[named]["help"], context_settings=SETTINGS)(
+            _function(declarations[named][PARAMETERS], run)
+        )
     else:
         app.callback(help=declarations[named]["help"])(_function((), run))
         _add(app, declarations, named, named, run)
@@ -79,7 +87,7 @@ def imported(declarations: Declarations, path: str) -> typer.Typer:
     declared = declarations[path]
     module, _, function = declared[CODE].partition(":")
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    app.command(help=declared["help"])(getattr(import_module(module), function))
+    app.command(help=declared["help"], context_settings=SETTINGS)(getattr(import_module(module), function))
     return app
 
 

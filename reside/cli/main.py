@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NoReturn
 
 import typer
 
@@ -81,13 +81,31 @@ def expected_errors() -> tuple[type[Exception], ...]:
 
 def new_app() -> typer.Typer:
     """Return the command without subcommands."""
-    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+    app = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings=declarations.SETTINGS,
+    )
 
     @app.callback()
-    def reside() -> None:
+    def reside(
+        *,
+        _version: Annotated[
+            bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+        ] = False,
+    ) -> None:
         """Run small services, called replicas, on Kubernetes."""
 
     return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 - slow to import, and rarely needed
+
+        output.line(f"{NAME} {version(NAME)}")
+        raise typer.Exit
 
 
 def command(arguments: Sequence[str]) -> typer.Typer:
@@ -188,7 +206,7 @@ def _run(given: list[str], path: str, *, runs: bool) -> int:
         gc.enable()
         return _call(app, rest, f"{NAME} {path}")
 
-    if runs and "--help" not in given:
+    if runs and not any(option in given for option in declarations.HELP):
         return real()
     if not path:
         return _call(declared_command(given, real), given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pytest
@@ -114,3 +115,22 @@ def test_clusters_are_listed_and_another_one_is_used(capsys: pytest.CaptureFixtu
     assert lines[1:] == [["*", "here", "admin", "port-forward", "reside"], ["there", "admin", "port-forward", "reside"]]
     assert main.run(["cluster", "list", "--output", "name"]) == 0
     assert capsys.readouterr().out == "here\nthere\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["replica"], ["replica", "list"], ["explain"], ["local", "up"]])
+def test_the_short_option_prints_the_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([*arguments, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert main.run([*arguments, "-h"]) == 0
+    assert capsys.readouterr().out == shown
+    assert "-h" in shown
+
+
+def test_the_short_option_for_help_may_be_the_value_of_another_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["permission", "clear", "ada", "--reason", "-h"]) == 1
+    assert "no cluster is configured" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"reside {version('reside')}\n"
