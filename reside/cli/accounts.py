@@ -11,7 +11,6 @@ from reside.cli.listing import Column, ListOptions
 from reside.cli.shared_options import with_options
 from reside.cli.vault import Vault
 from reside.jazz import Credentials
-from reside.model.errors import InvalidInput
 
 app = typer.Typer(no_args_is_help=True)
 COLUMNS = (Column("name"), Column("accountId", header="account"))
@@ -21,10 +20,9 @@ def create_account(name: str) -> config.Account:
     """Create an account and save it in the configuration.
 
     Raises:
-        InvalidInput: the name is empty or exists already.
+        InvalidInput: it can't be a name, or exists already.
     """
-    if not name.strip():
-        raise InvalidInput("the name of an account can't be empty: choose a name")
+    config.check_account_name(name)
     credentials = Credentials.generate()
     account = config.Account(
         name=name,

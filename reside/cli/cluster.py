@@ -103,6 +103,7 @@ def bootstrap(
 ) -> None:
     """Create a cluster, add it to the configuration and claim super admin. Run it again if it was interrupted."""
     project.checkout("`reside cluster bootstrap`")
+    config.check_cluster_name(name)
     settings = prepare_local(fresh, options).settings(kube_context)
     check_name(fresh, name, settings)
     clear(fresh, name, settings.target)
@@ -166,6 +167,8 @@ def claim_super_admin_access(
             "--cluster is missing: name the cluster, or omit --namespace, --kubeconfig, --kube-context and --local"
         )
     name = cluster_name or (configuration.context().cluster if configuration.current_context else LOCAL)
+    if not any(each.name == name for each in configuration.clusters):
+        config.check_cluster_name(name)
     used = next((c.account for c in configuration.contexts if c.name == name), DEFAULT_ACCOUNT)
     chosen = account or used
     if not any(entry.name == chosen for entry in configuration.accounts):

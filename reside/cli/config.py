@@ -33,7 +33,36 @@ _ENDPOINT: Final = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9
 _DAMAGED: Final = "correct it, restore a copy, or move it away to start without a configuration"
 _LOCK_WITHIN_S: Final = 10.0
 _LOCK_PAUSE_S: Final = 0.02
+_CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_LONGEST_NAME: Final = 100
 _Named = TypeVar("_Named", "Account", "Cluster", "Context")
+
+
+def check_cluster_name(name: str) -> None:
+    """Check the name of a new cluster, which is also that of its stack and of files.
+
+    Raises:
+        InvalidInput: it can't be one.
+    """
+    if not _CLUSTER_NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{name!r} can't be the name of a cluster: choose one of letters, digits, `.`, `_` and `-`, of at most "
+            f"{_LONGEST_NAME}, that begins with a letter or a digit"
+        )
+
+
+def check_account_name(name: str) -> None:
+    """Check the name of a new account.
+
+    Raises:
+        InvalidInput: it can't be one.
+    """
+    if not name.strip():
+        raise InvalidInput("the name of an account can't be empty: choose a name")
+    if not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise InvalidInput(
+            f"{name!r} can't be the name of an account: choose one of at most {_LONGEST_NAME} printable characters"
+        )
 
 
 class _Entry(BaseModel):

@@ -50,6 +50,7 @@ def add(
 
     An own certificate authority is named by the environment variable SSL_CERT_FILE.
     """
+    config.check_cluster_name(name)
     url = endpoint_url(endpoint)
     config.load().check_place(name, (url, None, None, None))
     found = asyncio.run(ask_for_alpha(url)) if alpha is None else _account_id(alpha)

@@ -37,6 +37,8 @@ def test_invalid_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureF
         (["cluster", "manifest", "--images", "/does/not/exist"], "/does/not/exist does not exist"),
         (["cluster", "bootstrap", "c", "--local", "x", "--kube-context", "y"], "--local can't be combined"),
         (["account", "create", " "], "the name of an account can't be empty"),
+        (["account", "create", "a\nb"], r"'a\nb' can't be the name of an account: choose one of at most 100 printable"),
+        (["cluster", "bootstrap", "a b"], "'a b' can't be the name of a cluster: choose one of letters, digits"),
     ],
 )
 def test_a_mistake_is_one_line_on_standard_error(
