@@ -24,6 +24,10 @@ _LARGEST: Final = 4096
 _TIMEOUT_S: Final = 15.0
 
 
+UNREACHABLE_CURE: Final = "check the name, the network, and SSL_CERT_FILE for an own authority"
+"""What to do if a domain can't be reached."""
+
+
 class _Answer(BaseModel):
     account: Annotated[str, StringConstraints(pattern=ACCOUNT_ID, max_length=100)]
 
@@ -44,7 +48,7 @@ async def ask_for_alpha(endpoint: str) -> AccountId:
         ) as http:
             status, content = await _read(http, f"{endpoint}{account_path(ALPHA_NAME)}")
     except httpx2.TransportError as error:
-        raise NotReady(f"{endpoint} can't be reached: {error or type(error).__name__}") from None
+        raise NotReady(f"{endpoint} can't be reached: {error or type(error).__name__}: {UNREACHABLE_CURE}") from None
     if status != HTTPStatus.OK:
         raise NotReady(
             f"{endpoint} does not name the account of its Alpha (HTTP {status}): check the domain and whether Alpha "

@@ -22,6 +22,7 @@ from lightkube.resources.core_v1 import ConfigMap, Pod
 from reside.access.client import connect, is_missing, read_kubeconfig
 from reside.access.forward import PortForward
 from reside.cli import project
+from reside.cli.alpha_account import UNREACHABLE_CURE
 from reside.cli.cluster_options import IMAGES
 from reside.cli.findings import Check, Finding, in_thread
 from reside.cli.listing import short_digest
@@ -123,7 +124,7 @@ async def domain(endpoint: str) -> Finding:
             answer = await http.get(f"{endpoint}{account_path(ALPHA_NAME)}")
         except httpx2.TransportError as error:
             what = f"{endpoint} can't be reached: {error or type(error).__name__}"
-            return Finding("failed", name, what, "check the name, the network, and SSL_CERT_FILE for an own authority")
+            return Finding("failed", name, what, UNREACHABLE_CURE)
     if answer.status_code != HTTPStatus.OK:
         what = f"{endpoint} answers with HTTP {answer.status_code}"
         return Finding("failed", name, what, "check the domain, the ingress controller, and whether Alpha runs")

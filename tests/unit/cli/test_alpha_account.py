@@ -98,5 +98,7 @@ async def test_a_server_without_the_certificate_of_the_domain_is_not_asked(certi
 
 
 async def test_a_domain_that_is_not_reached_is_named() -> None:
-    with pytest.raises(NotReady, match="https://localhost:1 can't be reached"):
+    with pytest.raises(
+        NotReady, match=r"https://localhost:1 can't be reached: .*: check the name, the network, and SSL_CERT_FILE"
+    ):
         await ask_for_alpha("https://localhost:1")
