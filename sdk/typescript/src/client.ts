@@ -2,10 +2,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { CryptoProvider } from "cojson";
 import { AnswerLost, fromWire, ResideError, textOf } from "./errors.ts";
+import { isNotSent, post } from "./http.ts";
 import { INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
 import { signRequest } from "./tokens.ts";
 
-const TIMEOUT_MS = 60_000;
 const INSTANCES = 32;
 const MAX_ANSWER = 16 << 20;
 const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
@@ -80,10 +80,10 @@ async function attemptCall(
     const headers = { authorization, "content-type": "application/json", [INSTANCE_HEADER]: instance };
     let response: { status: number; text: string };
     try {
-      response = await send(endpoint.replace(/\/$/, "") + path, content, headers);
+      response = await post(endpoint.replace(/\/$/, "") + path, content, headers);
     } catch (error) {
-      if (isNotSent(error)) return { again: true, message: `${endpoint} can't be reached: ${reasonOf(error)}` };
-      throw new AnswerLost(`${endpoint} did not respond: ${reasonOf(error)}; the call may have been carried out`);
+      if (isNotSent(error)) return { again: true, message: `${endpoint} can't be reached: ${textOf(error)}` };
+      throw new AnswerLost(`${endpoint} did not respond: ${textOf(error)}; the call may have been carried out`);
     }
     const answer = readResponse(response.status, response.text);
     if ("value" in answer || answer.instance === undefined) return answer;

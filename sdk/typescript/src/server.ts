@@ -228,5 +228,6 @@ function reply(response: ServerResponse, status: number, body: unknown): void {
 }
 
 function end(response: ServerResponse, status: number, text: string, type: string): void {
-  response.writeHead(status, { "content-type": type }).end(text);
+  // With its length, the answer is one piece on the wire; without it, Node sends chunks.
+  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text) }).end(text);
 }

@@ -1,0 +1,47 @@
+// One request over HTTP: connections stay open between calls, and an error says whether the request may have been sent.
+import http from "node:http";
+import https from "node:https";
+
+const CONNECT_MS = 5_000;
+const ANSWER_MS = 60_000;
+/** Servers close idle connections after 5 s: a connection that was idle for longer than this is not used again. */
+const IDLE_MS = 4_000;
+const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "CONNECT_TIMEOUT"]);
+const agents = {
+  "http:": new http.Agent({ keepAlive: true, timeout: IDLE_MS }),
+  "https:": new https.Agent({ keepAlive: true, timeout: IDLE_MS }),
+};
+
+/** Send a body, and return the status and the text of the answer. Redirects are not followed: they would get the token. */
+export function post(address: string, body: string, headers: http.OutgoingHttpHeaders): Promise<{ status: number; text: string }> {
+  const url = new URL(address);
+  const isSecure = url.protocol === "https:";
+  return new Promise((resolve, reject) => {
+    const agent = agents[isSecure ? "https:" : "http:"];
+    const whole = { ...headers, "content-length": Buffer.byteLength(body) };
+    const request = (isSecure ? https : http).request(url, { method: "POST", agent, headers: whole });
+    const timer = setTimeout(() => request.destroy(new Error(`no answer within ${ANSWER_MS / 1000} s`)), ANSWER_MS);
+    request.once("close", () => clearTimeout(timer));
+    request.once("error", reject);
+    request.once("socket", (socket) => {
+      if (!socket.connecting) return;
+      const late = Object.assign(new Error(`no connection within ${CONNECT_MS / 1000} s`), { code: "CONNECT_TIMEOUT" });
+      const connecting = setTimeout(() => request.destroy(late), CONNECT_MS);
+      socket.once("connect", () => clearTimeout(connecting)).once("close", () => clearTimeout(connecting));
+    });
+    request.once("response", (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (text += chunk));
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      response.once("error", reject);
+    });
+    request.end(body);
+  });
+}
+
+/** Return whether an error says that no connection was made, so that nothing was sent. */
+export function isNotSent(error: unknown): boolean {
+  const { code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  return code !== undefined && NOT_SENT.has(code);
+}

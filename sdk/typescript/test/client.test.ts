@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { callMethod } from "../src/client.ts";
+import { AnswerLost, ResideError } from "../src/errors.ts";
+import { INSTANCE_HEADER } from "../src/permissions.ts";
+import { crypto } from "./vectors.ts";
+
+const LONG = "x".repeat(1 << 20);
+
+async function listen(server: Server): Promise<{ endpoint: string; receiver: string; path: string }> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { endpoint: `http://127.0.0.1:${port}`, receiver: "co_zReceiver", path: "/replicas/greeter/rpc/c/m" };
+}
+
+function newCaller() {
+  const agentSecret = crypto.newRandomAgentSecret();
+  return { crypto, accountId: "co_zCaller", agentSecret, instances: new Map<string, string>() };
+}
+
+test("a receiver that refuses a call before it has read the body is called again", async () => {
+  const server = createServer((request, response) => {
+    if (request.headers[INSTANCE_HEADER] === "now") {
+      request.resume().once("end", () => response.end('"done"'));
+      return;
+    }
+    const refusal = { error: { code: "other-instance", message: "another process" }, instance: "now" };
+    response.writeHead(421).end(JSON.stringify(refusal));
+  });
+  const target = await listen(server);
+  const caller = newCaller();
+  for (let round = 0; round < 20; round += 1) {
+    caller.instances.clear();
+    assert.equal(await callMethod(caller, target, { text: LONG }), "done");
+  }
+  server.close();
+  server.closeAllConnections();
+});
+
+test("a receiver that ends without an answer may have handled the call, one that does not listen has not", async () => {
+  const server = createServer((request) => request.socket.destroy());
+  const target = await listen(server);
+  await assert.rejects(callMethod(newCaller(), target, {}), AnswerLost);
+  server.close();
+  server.closeAllConnections();
+  const refused = callMethod(newCaller(), target, {}, { withinMs: 200 });
+  await assert.rejects(refused, (error) => error instanceof ResideError && !(error instanceof AnswerLost) && error.code === "not-ready");
+});
