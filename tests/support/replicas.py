@@ -71,7 +71,7 @@ def environment(identity: Identity, port: int) -> dict[str, str]:
 def variables(settings: ReplicaSettings, port: int) -> dict[str, str]:
     """Return the environment of a process with these settings, on a loopback port."""
     return {
-        "PATH": os.environ["PATH"],
+        **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
         "RESIDE_REPLICA_NAME": settings.replica_name,
         "RESIDE_CONTROL_BLOCK_ID": settings.control_block_id,
         "RESIDE_ACCOUNT_ID": settings.account_id,

@@ -1,21 +1,17 @@
-"""The package for TypeScript: its own checks, and the same replicas in both languages, each calling the other."""
+"""The package for TypeScript: its own checks, and what its replicas do with Alpha, etcd and the sync server."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from asyncio import subprocess
-from contextlib import asynccontextmanager
 from datetime import datetime  # noqa: TC003 - the model reads the annotation
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 from support.eventually import eventually
+from support.languages import running
 from support.registry import free_port
-from support.replicas import GREETING, AlphaDouble, environment
+from support.replicas import GREETING, AlphaDouble
 
 from reside.jazz import Node
 from reside.jazz.typed import CoMapModel, ListOf
@@ -26,16 +22,12 @@ from reside.replica.client import call_method
 from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from support.replicas import Identity
     from support.typescript import TypeScript
 
 pytestmark = pytest.mark.anyio
 
 COUNTING = "registry.example/contracts/counting.v1"
-EXAMPLES = Path(__file__).parents[3] / "examples"
-GREETINGS = {"python": "Hello, caller", "typescript": "Hi, caller"}
 
 
 class Counter(CoMapModel):
@@ -50,33 +42,26 @@ def test_the_package_has_no_errors_of_types_and_style_and_reads_the_vectors(type
     typescript.check()
 
 
-@pytest.mark.parametrize(
-    ("callee", "caller"), [("typescript", "python"), ("python", "typescript"), ("typescript",) * 2]
-)
-async def test_a_call_is_refused_granted_and_revoked_and_survives_a_restart(
-    alpha_double: AlphaDouble, typescript: TypeScript, callee: str, caller: str
+async def test_the_example_of_a_caller_reports_refusals_and_greetings(
+    alpha_double: AlphaDouble, typescript: TypeScript
 ) -> None:
-    """Python with Python is `test_examples.py`."""
+    """Here it calls the greeter in Python; test_languages.py has the other pairs."""
     greeter, calling = await alpha_double.identity("greeter"), await alpha_double.identity("caller")
     calling.rcb.set_requirements({"greeting": [greeter.credentials.account_id]})
     await alpha_double.node.flush()
     ref = PermissionRef(calling.credentials.account_id, GREETING, "greet")
     reader = Node(alpha_double.servers.jazz.url, await alpha_double.account("reader"))
-    port = free_port()
-    async with reader, running(typescript, caller, "caller", calling, free_port()) as metrics:
+    async with (
+        reader,
+        running(typescript, "typescript", "caller", calling, free_port()) as program,
+        running(typescript, "python", "greeter", greeter, free_port()),
+    ):
         await reader.login()
-        async with running(typescript, callee, "greeter", greeter, port):
-            refused = await last_result(reader, calling, "refused")
-            assert "needs the permission greet" in refused["message"]
-            await alpha_double.expect(greeter, ref, Grant(granted=True))
-            assert (await last_result(reader, calling, "ok"))["message"] == GREETINGS[callee]
-            await alpha_double.expect(greeter, ref, Grant(granted=False))
-            await last_result(reader, calling, "refused")
-            await alpha_double.until_current(greeter, ref, Grant(granted=False))
-        async with running(typescript, callee, "greeter", greeter, port):
-            await alpha_double.expect(greeter, ref, Grant(granted=True, params={"loud": True}))
-            assert (await last_result(reader, calling, "ok"))["message"] == GREETINGS[callee]
-        assert 'caller_calls_total{outcome="ok"}' in (await metrics.get("/metrics")).text
+        refused = await last_result(reader, calling, "refused")
+        assert "needs the permission greet" in refused["message"]
+        await alpha_double.expect(greeter, ref, Grant(granted=True, params={"loud": True}))
+        assert (await last_result(reader, calling, "ok"))["message"] == "Hello, caller"
+        assert 'caller_calls_total{outcome="ok"}' in (await program.http.get("/metrics")).text
 
 
 async def test_a_grant_waits_for_the_lock_that_another_language_holds_and_is_carried_out_once(
@@ -143,15 +128,15 @@ async def test_a_replica_waits_for_the_sync_server_at_its_start_and_returns_to_i
     ref = PermissionRef((await alpha_double.account("grantee")).account_id, GREETING, "greet")
     jazz.stop()
     try:
-        async with running(typescript, "typescript", "greeter", greeter, free_port(), status=503) as http:
-            assert (await http.get("/healthz")).status_code == 200
-            assert (await http.get("/readyz")).json() == {"ready": False, "missing": ["starting"]}
+        async with running(typescript, "typescript", "greeter", greeter, free_port(), status=503) as program:
+            assert (await program.http.get("/healthz")).status_code == 200
+            assert (await program.http.get("/readyz")).json() == {"ready": False, "missing": ["starting"]}
             for grant in (Grant(granted=True), Grant(granted=False)):
                 jazz.kill()
                 jazz.start()
                 await alpha_double.expect(greeter, ref, grant)
                 await alpha_double.until_current(greeter, ref, grant)
-                assert (await http.get("/readyz")).status_code == 200
+                assert (await program.http.get("/readyz")).status_code == 200
     finally:
         jazz.kill()
         jazz.start()
@@ -176,38 +161,3 @@ async def last_result(reader: Node, caller: Identity, outcome: str) -> dict[str,
     found = await eventually(f"the outcome {outcome}", look, within=90)
     assert found is not None
     return found
-
-
-@asynccontextmanager
-async def running(
-    typescript: TypeScript, language: str, name: str, identity: Identity, port: int, *, status: int = 200
-) -> AsyncIterator[httpx2.AsyncClient]:
-    """Run an example in a language as a process; stop it as Kubernetes does, with exit code 0.
-
-    The block begins when the readiness has this status.
-    """
-    if language == "typescript":
-        command, folder = typescript.program(name), EXAMPLES
-    else:
-        command, folder = [sys.executable, "-m", "main"], EXAMPLES / "replicas" / name
-    variables = {**environment(identity, port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
-    process = await subprocess.create_subprocess_exec(*command, cwd=folder, env=variables, stdout=subprocess.PIPE)
-    try:
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
-
-            async def ready() -> str:
-                assert process.returncode is None
-                try:
-                    return str((await http.get("/readyz")).status_code)
-                except httpx2.TransportError as error:
-                    return str(error)
-
-            await eventually("readiness", ready, lambda seen: seen == str(status), within=90)
-            yield http
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        out, _ = await process.communicate()
-    log = [json.loads(line) for line in out.splitlines()]
-    assert process.returncode == 0, log
-    assert identity.credentials.agent_secret not in out.decode()
