@@ -7,8 +7,6 @@ import { INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
 import { signRequest } from "./tokens.ts";
 
 const INSTANCES = 32;
-const MAX_ANSWER = 16 << 20;
-const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
 
 /** What calls need: the account that signs, and the processes that the last calls have reached, by endpoint. */
 export interface Caller {
@@ -90,27 +88,4 @@ async function attemptCall(
     caller.instances.set(endpoint, answer.instance);
   }
   return { again: true, message: `${endpoint} is served by another process at each attempt: use fewer pods` };
-}
-
-/** Send a request. Redirects are not followed, because a peer could lead them to any address. */
-async function send(url: string, body: string, headers: Record<string, string>): Promise<{ status: number; text: string }> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" });
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MAX_ANSWER) throw new Error(`the answer is longer than ${MAX_ANSWER} bytes`);
-    chunks.push(chunk);
-  }
-  return { status: response.status, text: Buffer.concat(chunks).toString() };
-}
-
-function isNotSent(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause as { code?: string } | undefined) : undefined;
-  return cause?.code !== undefined && NOT_SENT.has(cause.code);
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error && error.cause ? textOf(error.cause) : textOf(error);
 }

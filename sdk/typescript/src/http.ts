@@ -4,6 +4,7 @@ import https from "node:https";
 
 const CONNECT_MS = 5_000;
 const ANSWER_MS = 60_000;
+const MAX_ANSWER = 16 << 20;
 /** Servers close idle connections after 5 s: a connection that was idle for longer than this is not used again. */
 const IDLE_MS = 4_000;
 const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "CONNECT_TIMEOUT"]);
@@ -12,7 +13,10 @@ const agents = {
   "https:": new https.Agent({ keepAlive: true, timeout: IDLE_MS }),
 };
 
-/** Send a body, and return the status and the text of the answer. Redirects are not followed: they would get the token. */
+/**
+ * Send a body, and return the status and the text of the answer. Redirects are not followed: a peer could lead them, with
+ * the token, to any address.
+ */
 export function post(address: string, body: string, headers: http.OutgoingHttpHeaders): Promise<{ status: number; text: string }> {
   const url = new URL(address);
   const isSecure = url.protocol === "https:";
@@ -30,10 +34,14 @@ export function post(address: string, body: string, headers: http.OutgoingHttpHe
       socket.once("connect", () => clearTimeout(connecting)).once("close", () => clearTimeout(connecting));
     });
     request.once("response", (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
-      response.once("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      const chunks: Buffer[] = [];
+      let size = 0;
+      response.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > MAX_ANSWER) request.destroy(new Error(`the answer is longer than ${MAX_ANSWER} bytes`));
+        else chunks.push(chunk);
+      });
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
       response.once("error", reject);
     });
     request.end(body);
