@@ -16,6 +16,7 @@ from reside.common.transience import is_transient, safe_text
 from reside.jazz import TokenRefused
 from reside.model.endpoints import INSTANCE_HEADER, signed_path
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
+from reside.replica.bodies import Bodies
 from reside.replica.call import Call
 from reside.replica.health import RPC_CALLS, RPC_SECONDS
 from reside.replica.refusals import NotServing, OtherInstance
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-MAX_BODY_BYTES = 1 << 20
 _FAILED: Final = 500
 """The first status of errors that are not the caller's."""
 _STATUS: tuple[tuple[type[ResideError], int], ...] = (
@@ -67,6 +67,7 @@ class RpcServer:
     context: Context | None = None
     verifier: RequestVerifier | None = None
     instance: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    _bodies: Bodies = field(default_factory=Bodies)
 
     def open(self, context: Context, verifier: RequestVerifier) -> None:
         """Start to handle calls."""
@@ -98,7 +99,7 @@ class RpcServer:
 
     async def _respond(self, request: Request, contract: str, method: str) -> Response:
         try:
-            return JSONResponse(await self._answer(request, contract, method))
+            return JSONResponse(await self._answer(request))
         except ResideError as error:
             return _refusal(error)
         except Exception as error:  # noqa: BLE001 - the outermost handler: a bug in a handler must not end the server
@@ -109,19 +110,23 @@ class RpcServer:
             _log.exception("call failed", contract=contract, method=method)
             return _refusal(ResideError(f"{self.replica} failed to handle {method}: see its log"))
 
-    async def _answer(self, request: Request, contract: str, method: str) -> Json:
+    async def _answer(self, request: Request) -> Json:
         if self.context is None or self.verifier is None:
             raise NotServing(f"{self.replica} is starting: try again")
         if request.headers.get(INSTANCE_HEADER) != self.instance:
             raise OtherInstance(f"this is another process of {self.replica}: make a token for it", self.instance)
-        content = await _read(request)
-        account = await self._authenticate(self.verifier, request, content)
+        async with self._bodies.read(request) as content:
+            return await self._handle(self.context, self.verifier, request, content)
+
+    async def _handle(self, context: Context, verifier: RequestVerifier, request: Request, content: bytes) -> Json:
+        contract, method = request.path_params["contract"], request.path_params["method"]
+        account = await self._authenticate(verifier, request, content)
         if request.path_params["replica"] != self.replica:
             raise _NoSuchMethod(f"this is replica {self.replica}, not {request.path_params['replica']}")
         handler = self.declaration.methods.get((contract, method))
         if handler is None:
             raise _NoSuchMethod(f"{self.replica} has no method {method} of {contract}")
-        return await handler(Call(self.context, account, contract, method, _parse(content)))
+        return await handler(Call(context, account, contract, method, _parse(content)))
 
     async def _authenticate(self, verifier: RequestVerifier, request: Request, content: bytes) -> AccountId:
         try:
@@ -140,15 +145,6 @@ def _span(request: Request, replica: str, contract: str, method: str) -> Abstrac
     parent = parse(request.headers.get(TRACEPARENT))
     attributes: tracing.Attributes = {"reside.replica": replica, "reside.contract": contract, "reside.method": method}
     return tracing.span(f"handle {method}", "server", parent=parent, attributes=attributes)
-
-
-async def _read(request: Request) -> bytes:
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > MAX_BODY_BYTES:
-            raise InvalidInput(f"the body is longer than {MAX_BODY_BYTES} bytes")
-    return bytes(content)
 
 
 def _parse(content: bytes) -> dict[str, Any]:

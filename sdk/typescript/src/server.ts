@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Bodies } from "./bodies.ts";
 import { ResideError, STATUSES, textOf } from "./errors.ts";
 import { log } from "./logs.ts";
 import { metrics, metricsText } from "./metrics.ts";
@@ -9,7 +10,6 @@ import { accountPath, INSTANCE_HEADER, isObject, signedPath } from "./permission
 import type { SiteFiles } from "./site.ts";
 import { TokenRefused, type TokenVerifier } from "./tokens.ts";
 
-const MAX_BODY = 1 << 20;
 const QUIET_MS = 500;
 const LONGEST_DRAIN_MS = 5_000;
 const GRACE_MS = 20_000;
@@ -36,6 +36,7 @@ export class ReplicaServer {
   readonly #replica: string;
   readonly #discardMs: number;
   readonly #server: Server;
+  readonly #bodies: Bodies;
   #serving: Serving | undefined;
   #started = false;
   #draining = false;
@@ -45,6 +46,10 @@ export class ReplicaServer {
   constructor(replica: string, { requestMs = REQUEST_MS, discardMs = DISCARD_MS } = {}) {
     this.#replica = replica;
     this.#discardMs = discardMs;
+  constructor(replica: string, { requestMs = REQUEST_MS, discardMs = DISCARD_MS, bodies = new Bodies() } = {}) {
+    this.#replica = replica;
+    this.#discardMs = discardMs;
+    this.#bodies = bodies;
     const headersTimeout = Math.min(requestMs, 15_000);
     const limits = { requestTimeout: requestMs, headersTimeout, connectionsCheckingInterval: Math.ceil(headersTimeout / 3) };
     this.#server = createServer(limits, (request, response) => {
@@ -123,7 +128,7 @@ export class ReplicaServer {
   ): Promise<void> {
     const began = performance.now();
     const handler = this.#serving?.find(contract, method);
-    const answer = await this.#handle(request, replica, handler, path, method);
+    const answer = await this.#handle([request, response], replica, handler, path, method);
     if (!answer) return; // the caller has left
     const [status, body] = answer;
     const names = handler ? { contract, method } : { contract: "unknown", method: "unknown" };
@@ -134,7 +139,7 @@ export class ReplicaServer {
   }
 
   async #handle(
-    request: IncomingMessage,
+    [request, response]: [IncomingMessage, ServerResponse],
     replica: string,
     handler: Handler | undefined,
     path: string,
@@ -148,6 +153,7 @@ export class ReplicaServer {
         return [421, { error: { code: "other-instance", message }, instance: this.instance }];
       }
       const content = await read(request, this.#discardMs);
+      const content = await this.#bodies.read(request, response, this.#discardMs);
       if (!content) return undefined;
       const account = authenticate(serving, request, signedPath(path, this.instance), content);
       if (replica !== this.#replica) {

@@ -5,6 +5,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { test } from "node:test";
 import type { CryptoProvider } from "cojson";
+import { Bodies } from "../src/bodies.ts";
 import { callMethod } from "../src/client.ts";
 import type { Context } from "../src/context.ts";
 import { fromWire, type ResideError } from "../src/errors.ts";
@@ -19,7 +20,7 @@ async function serve(listener: RequestListener): Promise<{ server: Server; url: 
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-async function open(options?: { requestMs: number }): Promise<{ server: ReplicaServer; port: number }> {
+async function open(options?: { requestMs?: number; bodies?: Bodies }): Promise<{ server: ReplicaServer; port: number }> {
   const server = new ReplicaServer("greeter", options);
   const port = await server.listen("127.0.0.1", 0);
   const verifier = { verify: () => "co_zCaller" };
@@ -89,6 +90,17 @@ test("a caller that leaves in the middle of its body costs no line of the log", 
 test("a request that does not arrive in time ends", async () => {
   const { server, port } = await open({ requestMs: 200 });
   assert.match(await exchange(port, head(server, 100), "{"), /^HTTP\/1.1 408/);
+  await server.drain();
+});
+
+test("bodies that do not end make room for one that does, and are freed", async () => {
+  const { server, port } = await open({ bodies: new Bodies(10) });
+  const [first, second] = [exchange(port, head(server, 100), "abcde"), exchange(port, head(server, 100), "abcde")];
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  for (let tried = 0; tried < 3; tried += 1) {
+    assert.match(await exchange(port, head(server, 7), '{"a":1}'), /^HTTP\/1.1 200/);
+  }
+  for (const each of [first, second]) assert.match(await each, /^HTTP\/1.1 503[^]*too many calls arrive at once/);
   await server.drain();
 });
 
