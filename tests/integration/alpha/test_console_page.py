@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-CONSOLE = Path(__file__).parents[3] / "examples" / "typescript" / "console"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+CONSOLE, CONTRACT = EXAMPLES / "typescript" / "console", EXAMPLES / "contracts" / "console.v1"
 INFO = {"class": "long-running", "exclusive": True, "scalable": True}
 SYSTEM = ["seed", "alpha", "kubernetes-sentinel", "console"]
 NEW = ["greeter", "caller", "report"]
@@ -111,7 +112,7 @@ async def load_console(cluster: AlphaCluster, servers: Servers, admin: Client) -
         return made[-1]
 
     await bootstrap.load_system(cluster.alpha, await push_system(servers))
-    await servers.push("reside/contracts/console.v1", **yaml.safe_load((CONSOLE / "console.v1.yaml").read_text()))
+    await servers.push("reside/contracts/console.v1", **yaml.safe_load((CONTRACT / "contract.yaml").read_text()))
     await servers.push("reside/examples/console:v1", **yaml.safe_load((CONSOLE / "replica.yaml").read_text()))
     with patch.object(Credentials, "generate", record):
         await admin.load("reside/examples/console:v1")
