@@ -163,6 +163,29 @@ async def test_a_revoked_account_sees_nothing_until_it_may_read_again(admin: Cli
     await shows(console.page, [*SYSTEM, *NEW])
 
 
+async def test_an_account_can_be_opened_again_with_its_key(servers: Servers, console: Console) -> None:
+    page = console.page
+    key = await page.run("JSON.parse(sessionStorage.getItem('reside-key')).key")
+    await page.run("document.getElementById('sign-out').click()")
+    await until_text(page, "#sign-in:not([hidden]) h2", "Open the cluster")
+    assert await page.run("sessionStorage.length") == 0
+    await submit(page, servers.jazz.url, "sealerSecret_zWrong")
+    await until_text(page, "#error", "This is not the key of an account.")
+    await submit(page, servers.jazz.url, key)
+    await shows(page, [*SYSTEM, *NEW])
+    assert page.errors == []
+
+
+async def test_another_domain_of_the_cluster_reaches_the_page_at_once(cluster: AlphaCluster, console: Console) -> None:
+    async def look() -> tuple[Any, bool]:
+        answer = await console.http.get("/replicas/console/settings.json")
+        policy = answer.headers["content-security-policy"]
+        return answer.json()["jazz"], "connect-src 'self' data: wss://cluster.example.com;" in policy
+
+    await cluster.change_settings(domain="cluster.example.com", cluster_issuer="ca")
+    await eventually("the address of Jazz", look, lambda seen: seen == ("wss://cluster.example.com", True))
+
+
 async def test_nobody_gets_the_key_of_the_replica(console: Console) -> None:
     for name in ("", "page.css", "page.js", "settings.json"):
         answer = await console.http.get(f"/replicas/console/{name}")
@@ -187,11 +210,17 @@ async def sign_in(page: Page, url: str, jazz: str) -> str:
     """Open the page with a new account; return the account once it waits for its permission."""
     await page.open(url)
     await until_text(page, "#sign-in:not([hidden]) h2", "Open the cluster")
-    await page.run(f"document.getElementById('jazz').value = {json.dumps(jazz)}")
-    await page.run("document.querySelector('form button').click()")
+    await submit(page, jazz)
     await until_text(page, "#waiting:not([hidden]) h2", "Waiting for permission")
     await until_text(page, "#connection", "live")
     return str(await page.run("document.getElementById('grant').textContent.split(' ')[3]"))
+
+
+async def submit(page: Page, jazz: str, key: str = "") -> None:
+    """Submit the form with an address of Jazz and a key."""
+    for field, value in (("jazz", jazz), ("key", key)):
+        await page.run(f"document.getElementById({json.dumps(field)}).value = {json.dumps(value)}")
+    await page.run("document.querySelector('form button').click()")
 
 
 def grant_command(account: str) -> str:

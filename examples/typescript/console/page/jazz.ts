@@ -19,7 +19,8 @@ const Replica = co.map({
   deletion: z.json().optional(),
   versions: co.list(Version),
 });
-type Loaded = co.loaded<typeof Replica, { versions: { $each: true } }>;
+type Catch = { $onError: "catch" };
+type Loaded = co.loaded<typeof Replica, { versions: { $each: Catch } & Catch }>;
 const AlphaData = co.map({ replicas: co.list(Replica) });
 const Alpha = co.account({ profile: co.profile({ contracts: z.record(z.string(), z.string()) }), root: co.map({}) });
 
@@ -58,19 +59,25 @@ export async function connect(url: string, key: AgentSecret | undefined, onChang
   socket.subscribe(onChange);
   socket.enable();
   const shared = { crypto, peers, sessionProvider: new MockSessionProvider() };
-  const { account, node: opened } = key
-    ? await createJazzContextFromExistingCredentials({
-        ...shared,
-        credentials: { accountID: accountOf(crypto, key), secret: key },
-        asActiveAccount: true,
-      })
-    : await createJazzContextForNewAccount({ ...shared, creationProps: { name: "console" } });
-  node = opened;
-  return { id: account.$jazz.id, key: opened.agentSecret };
+  try {
+    const { account, node: opened } = key
+      ? await createJazzContextFromExistingCredentials({
+          ...shared,
+          credentials: { accountID: accountOf(crypto, key), secret: key },
+          asActiveAccount: true,
+        })
+      : await createJazzContextForNewAccount({ ...shared, creationProps: { name: "console" } });
+    node = opened;
+    return { id: account.$jazz.id, key: opened.agentSecret };
+  } catch (error) {
+    socket.disable();
+    throw error;
+  }
 }
 
 /** The id of an account is the hash of its header, which follows from its key. */
 function accountOf(crypto: CryptoProvider, key: AgentSecret): string {
+  if (!/^sealerSecret_z\w+\/signerSecret_z\w+$/.test(key)) throw new Error("This is not the key of an account.");
   const header = cojsonInternals.accountHeaderForInitialAgentSecret(key, crypto);
   return cojsonInternals.idforHeader(header, crypto);
 }
@@ -80,13 +87,17 @@ export async function watchReplicas(settings: Settings, show: (rows: Row[] | und
   const alpha = settings.alpha ? await Alpha.load(settings.alpha, { resolve: { profile: true } }) : undefined;
   const data = alpha?.$isLoaded ? alpha.profile.contracts[settings.contract] : undefined;
   if (!data) throw new Error("Alpha has not published its data yet: reload the page in a moment.");
-  const resolve = { replicas: { $each: { versions: { $each: true } } } } as const;
+  const part = { $onError: "catch" } as const; // one that can't be read hides no other one
+  const resolve = { replicas: { $each: { versions: { $each: part, ...part }, ...part } } } as const;
   const none = () => show(undefined);
-  AlphaData.subscribe(data, { resolve, onUnauthorized: none, onUnavailable: none }, ({ replicas }) => show(replicas.map(rowOf)));
+  AlphaData.subscribe(data, { resolve, onUnauthorized: none, onUnavailable: none }, ({ replicas }) =>
+    show(replicas.filter((each) => each.$isLoaded).map(rowOf)),
+  );
 }
 
 function rowOf({ id, name, identity, currentVersion, deletion, versions }: Loaded): Row {
-  const current = versions.find((each) => each.id === currentVersion);
+  const readable = versions.$isLoaded ? versions.filter((each) => each.$isLoaded) : [];
+  const current = readable.find((each) => each.id === currentVersion);
   const status = deletion ? "deleting" : (current?.status ?? "unknown");
   const shown = { id, name, image: identity, version: current?.id, status, reason: current?.reason };
   return { ...shown, digest: current?.digest, since: current?.$jazz.createdAt };
