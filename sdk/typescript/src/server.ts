@@ -43,9 +43,6 @@ export class ReplicaServer {
   #lastCall = -Infinity;
 
   /** `requestMs` is the time in which a whole request must arrive. */
-  constructor(replica: string, { requestMs = REQUEST_MS, discardMs = DISCARD_MS } = {}) {
-    this.#replica = replica;
-    this.#discardMs = discardMs;
   constructor(replica: string, { requestMs = REQUEST_MS, discardMs = DISCARD_MS, bodies = new Bodies() } = {}) {
     this.#replica = replica;
     this.#discardMs = discardMs;
@@ -152,7 +149,6 @@ export class ReplicaServer {
         const message = `this is another process of ${this.#replica}: make a token for it`;
         return [421, { error: { code: "other-instance", message }, instance: this.instance }];
       }
-      const content = await read(request, this.#discardMs);
       const content = await this.#bodies.read(request, response, this.#discardMs);
       if (!content) return undefined;
       const account = authenticate(serving, request, signedPath(path, this.instance), content);
@@ -176,34 +172,6 @@ function authenticate(serving: Serving, request: IncomingMessage, path: string, 
     if (error instanceof TokenRefused) throw new ResideError("unauthenticated", error.message);
     throw error;
   }
-}
-
-/**
- * Return the body; undefined if the caller leaves before its end. What follows the longest body is read without being
- * kept, for a limited time.
- */
-function read(request: IncomingMessage, discardMs: number): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
-    let size = Number(request.headers["content-length"] ?? 0);
-    const refuse = () => {
-      chunks = [];
-      const timer = setTimeout(() => request.destroy(), discardMs);
-      request.once("close", () => clearTimeout(timer));
-      reject(new ResideError("invalid-input", `the body is longer than ${MAX_BODY} bytes`));
-    };
-    if (size > MAX_BODY) refuse();
-    else size = 0;
-    request.on("data", (chunk: Buffer) => {
-      if (size > MAX_BODY) return;
-      size += chunk.length;
-      if (size > MAX_BODY) refuse();
-      else chunks.push(chunk);
-    });
-    request.once("end", () => resolve(Buffer.concat(chunks)));
-    request.once("error", () => resolve(undefined));
-    request.once("close", () => resolve(undefined)); // after `end`, it changes nothing
-  });
 }
 
 function parse(content: Buffer): Record<string, unknown> {

@@ -104,6 +104,11 @@ def test_the_registry_is_that_of_the_local_cluster_that_is_named(
     assert run(["identity", image, "--local-cluster", "team", "--output", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert f"{found['identity']}@{found['digest']}" == built
+    contract = tmp_path_factory.mktemp("contract")
+    (contract / "contract.yaml").write_text(CONTRACT)
+    assert run(["build", str(contract), "--push", "--local-cluster", "team"]) == 0
+    image = capsys.readouterr().out.strip()
+    assert run(["contract", "types", image, "--lang", "ts", "--local-cluster", "team"]) == 0
 
 
 def test_the_types_of_an_image_are_those_of_its_folder(
