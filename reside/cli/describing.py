@@ -62,7 +62,7 @@ def describe(
     """Show a replica, its open and failed loads, and its objects: state, reason, cure, what others change in them."""
 
     async def run() -> Described:
-        async with open_session(config.load(), context) as session:
+        async with open_session(config.load(), context, calls_alpha=True) as session:
             return await read(session, name)
 
     show(asyncio.run(run()), format_)

@@ -75,7 +75,7 @@ async def _inside(configuration: Config, context: str, cluster: Cluster, deadlin
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(deadline_s):
-                session = await stack.enter_async_context(open_session(configuration, context))
+                session = await stack.enter_async_context(open_session(configuration, context, calls_alpha=True))
         except TimeoutError:
             (known,) = explain("jazz-unavailable")
             return [replace(late(CONNECTION, deadline_s), cure=known.cure)]

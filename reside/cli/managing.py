@@ -155,5 +155,5 @@ def _change(context: str | None, name: str, method: str, **members: Any) -> None
 @asynccontextmanager
 async def replica_session(context: str | None) -> AsyncIterator[tuple[Session, Names]]:
     """Open a session with the cluster of a context, and read the names of its replicas and accounts."""
-    async with open_session(config.load(), context) as session:
+    async with open_session(config.load(), context, calls_alpha=True) as session:
         yield session, await read_names(session)

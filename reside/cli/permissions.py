@@ -83,7 +83,7 @@ def grant(
         raise InvalidInput("name a replica and a permission, or give --super-admin alone")
 
     async def run() -> None:
-        async with open_session(config.load(), options.context) as session:
+        async with open_session(config.load(), options.context, calls_alpha=True) as session:
             names = await read_names(session)
             if replica is None or permission is None:
                 bodies = [order | {"account": names.account(account)} for order in super_admin_orders()]
@@ -228,7 +228,7 @@ def clear(account: AccountName, *, reason: Reason = "", context: ContextName = N
 
 def _call(method: str, options: PermissionOptions, named: tuple[str, str, str], more: dict[str, Any]) -> dict[str, Any]:
     async def run() -> dict[str, Any]:
-        async with open_session(config.load(), options.context) as session:
+        async with open_session(config.load(), options.context, calls_alpha=True) as session:
             body = options.members(await read_names(session), *named) | more
             answer: dict[str, Any] = await session.call(method, body)
             return answer

@@ -157,7 +157,7 @@ async def load_image(
     """
     if format_ is Progress.json and not auto_approve:
         raise InvalidInput("--output json asks no question: add --auto-approve, or use `reside request create`")
-    async with open_session(config.load(), context) as session, outages_shown(session):
+    async with open_session(config.load(), context, calls_alpha=True) as session, outages_shown(session):
         with Steps("load", format_) as steps:
             number, request = await loading.create_request(session, spec)
             steps.report(f"request {number}", "created")

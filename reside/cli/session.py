@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reside.access.errors import PortForwardError
@@ -141,8 +142,15 @@ async def replica_of(cluster: Cluster, name: str) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def open_session(config: Config, context: str | None = None) -> AsyncIterator[Session]:
+async def open_session(
+    config: Config, context: str | None = None, *, calls_alpha: bool = False
+) -> AsyncIterator[Session]:
     """Connect to a context's cluster with its account.
+
+    Args:
+        config: the configuration.
+        context: name of the context; None: the current one.
+        calls_alpha: whether Alpha will be called: then its address is looked for while Jazz is connected to.
 
     Raises:
         InvalidInput: the configuration lacks the context, its cluster or its account.
@@ -151,13 +159,15 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
     chosen = config.context(context)
     cluster, account = config.cluster(chosen.cluster), config.account(chosen.account)
     credentials = credentials_of(account)
+    opened = AsyncExitStack()
+    endpoint = opened_once(lambda: opened.enter_async_context(replica_of(cluster, ALPHA_NAME)))
     async with (
+        opened,
+        opened_meanwhile(endpoint) if calls_alpha else nullcontext(),
         jazz_of(cluster) as jazz,
-        AsyncExitStack() as opened,
         _node(jazz, account.name, credentials) as node,
     ):
         alpha = AccountId(cluster.alpha_replica_id)
-        endpoint = opened_once(lambda: opened.enter_async_context(replica_of(cluster, ALPHA_NAME)))
         http = http_client_of(opened, tls=cluster.access == "endpoint")
         yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http)
 
@@ -210,6 +220,21 @@ def opened_once(open_it: Callable[[], Awaitable[str]]) -> Endpoint:
         return address[0]
 
     return endpoint
+
+
+@asynccontextmanager
+async def opened_meanwhile(endpoint: Endpoint) -> AsyncIterator[None]:
+    """Open an endpoint and import what calls need while the block runs; whoever uses the endpoint gets its errors."""
+
+    async def prepare() -> None:
+        await asyncio.gather(endpoint(), asyncio.to_thread(import_module, "reside.replica.client"))
+
+    preparing = asyncio.create_task(prepare())
+    try:
+        yield
+    finally:
+        preparing.cancel()
+        await asyncio.gather(preparing, return_exceptions=True)
 
 
 @asynccontextmanager

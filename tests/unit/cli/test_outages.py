@@ -17,7 +17,7 @@ from reside.access.errors import KubectlMissingError, PortForwardError
 from reside.cli import notices, outages, output
 from reside.cli.notices import Notice
 from reside.cli.outages import leaving, outages_shown, repeated
-from reside.cli.session import Session, endpoint_at, opened_once
+from reside.cli.session import Session, endpoint_at, opened_meanwhile, opened_once
 from reside.jazz import AccountId, JazzTimeout
 from reside.model.errors import InvalidInput, NotReady
 from reside.replica import client
@@ -136,6 +136,42 @@ async def test_a_forward_that_is_not_ready_is_an_outage_and_opened_again() -> No
     with pytest.raises(NotReady, match="svc/alpha: not ready after 30 s"):
         await endpoint()
     assert await endpoint() == await endpoint() == "http://127.0.0.1:1"
+
+
+async def test_an_endpoint_is_opened_while_something_else_runs() -> None:
+    opened: list[str] = []
+
+    async def open_it() -> str:
+        opened.append("once")
+        return "http://127.0.0.1:1"
+
+    endpoint = opened_once(open_it)
+    async with opened_meanwhile(endpoint):
+        await eventually("the endpoint", lambda: list(opened))
+        assert await endpoint() == "http://127.0.0.1:1"
+    assert opened == ["once"]
+
+
+async def test_an_endpoint_that_nobody_uses_fails_without_a_word_and_holds_nothing_up() -> None:
+    tried: list[str] = []
+
+    async def refuse() -> str:
+        tried.append("refused")
+        raise PortForwardError("svc/alpha", "no pod")
+
+    async with opened_meanwhile(opened_once(refuse)):
+        await eventually("a try", lambda: list(tried))
+    forever = asyncio.Event()
+
+    async def wait() -> str:
+        tried.append("waits")
+        await forever.wait()
+        return ""
+
+    endpoint = opened_once(wait)
+    async with opened_meanwhile(endpoint):
+        await eventually("a wait", lambda: tried[1:])
+    assert tried == ["refused", "waits"]
 
 
 class Unreachable:
