@@ -18,7 +18,7 @@ BUNDLE: Final = "main.mjs"
 
 
 class Language(StrEnum):
-    """A language; the values are those of `reside new --lang`."""
+    """A language; the values are those of the option `--lang`."""
 
     python = "python"
     typescript = "ts"

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from reside.build.contract_types import Language, write_types
+from reside.build.contract_types import write_types
+from reside.build.language import Language  # noqa: TC001 - typer evaluates it
 from reside.cli.identity import read_manifest
 from reside.model.constants import RESIDE_REGISTRY
 from reside.model.errors import InvalidInput

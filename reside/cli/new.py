@@ -13,11 +13,13 @@ from string import Template
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+import yaml
 
 from reside.build.language import Language
 from reside.cli import output
 from reside.model.constants import RESIDE_REGISTRY
 from reside.model.errors import InvalidInput, InvalidName
+from reside.model.manifest import ContractManifest
 from reside.model.names import check_name
 
 if TYPE_CHECKING:
@@ -140,18 +142,31 @@ def _typescript() -> Kit:
 def _files(kind: Kind, names: Names, package: Kit | None) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file; the contract of a replica is in a folder of its own."""
     folder = f"{kind}-ts" if package is not None else kind
-    values = {**names.values(), **(_versions(package) if package is not None else {})}
+    values = {**names.values(), **(_of_typescript(names, package) if package is not None else {})}
     for source in sorted((resources.files("reside.cli") / "templates" / folder).iterdir(), key=lambda each: each.name):
         name = source.name.removesuffix(_SUFFIX)
         inner = kind is Kind.replica and name == "contract.yaml"
         path = f"{names.contract}/{name}" if inner else _PLACES.get(name, name)
-        yield path, Template(source.read_text(encoding="utf-8")).substitute(values)
+        text = Template(source.read_text(encoding="utf-8")).substitute(values)
+        yield path, text
+        if package is not None and name == "contract.yaml":
+            yield "contract.ts", _types(text)
 
 
-def _versions(package: Kit) -> Mapping[str, str]:
-    """Return the versions in a package.json, which are those that replicas are built with."""
+def _types(contract: str) -> str:
+    """Return the types of a contract, as `reside contract types` writes them."""
+    from reside.build.contract_types import write_types  # noqa: PLC0415 - slow to import, as above
+
+    return write_types(ContractManifest.model_validate(yaml.safe_load(contract)), Language.typescript)
+
+
+def _of_typescript(names: Names, package: Kit) -> Mapping[str, str]:
+    """Return what templates in TypeScript contain besides: the name of the contract's constant, and versions."""
+    from reside.build.contract_types.naming import constant  # noqa: PLC0415 - slow to import, as above
+
     settings = package.settings
     return {
+        "constant": constant(names.contract),
         "archive": package.archive.name,
         "core": settings["overrides"]["cojson-core-rn"],
         "jazz_tools": settings["dependencies"]["jazz-tools"],

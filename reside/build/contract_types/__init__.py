@@ -6,6 +6,6 @@ their own (`naming`), and everything else from the contract is an escaped litera
 converts schemas would cover more keywords, but each language another part, and with its own way to quote.
 """
 
-from reside.build.contract_types.contract import Language, write_types
+from reside.build.contract_types.contract import write_types
 
-__all__ = ["Language", "write_types"]
+__all__ = ["write_types"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.build.contract_types.naming import TypeNames, comment
 from reside.build.contract_types.schemas import Reader
+from reside.build.language import Language
 from reside.model.errors import InvalidManifest
 from reside.model.manifest import ContractManifest, document
 
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from reside.build.contract_types.kinds import Definition
 
 _NOT_NAMES: Final = frozenset({"__proto__", "constructor", "prototype"})
-
-
-class Language(StrEnum):
-    """What types can be written in."""
-
-    python = "python"
-    ts = "ts"
 
 
 @dataclass(frozen=True)

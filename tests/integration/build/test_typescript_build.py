@@ -252,6 +252,9 @@ def test_a_new_folder_builds_and_passes_its_own_test(server: Registry, tools: Ki
     assert built.identity == f"{NAME}/new/on"
     _, layer = image_of(server, built.image)
     contract = {"app/on.v1/contract.yaml"} if kind is Kind.replica else set()
+    if contract:
+        assert run(["contract", "types", str(folder / "on.v1"), "--lang", "ts", "--file", str(tmp_path / "types")]) == 0
+        assert (folder / "contract.ts").read_text() == (tmp_path / "types").read_text()
     assert layer.keys() == {"app/main.mjs", "app/replica.yaml", *contract}
     install(folder, tools)
     for command in (tools.compiler, [str(node_binary()), "--test"]):

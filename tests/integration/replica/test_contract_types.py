@@ -13,8 +13,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.contract_schemas import EVIL, contracts, documents
 
-from reside.build.contract_types import Language, write_types
+from reside.build.contract_types import write_types
 from reside.build.contract_types.contract import read_types
+from reside.build.language import Language
 from reside.model.manifest import ContractManifest
 
 if TYPE_CHECKING:
@@ -60,13 +61,13 @@ def test_modules_compile_and_accept_what_the_schemas_accept_and_text_stays_text(
                 case = {"module": f"c{len(modules)}.ts", "type": type_, "document": document}
                 found.append({**case, "valid": validator.is_valid(document)})
         cases.extend(found)  # a draw that fails ends the function
-        modules.append(write_types(manifest, Language.ts))
+        modules.append(write_types(manifest, Language.typescript))
 
     collect()
     assert {case["valid"] for case in cases} == {True, False}
     files = {f"c{number}.ts": text for number, text in enumerate(modules)}
     manifest = evil_manifest()
-    files |= {"evil.ts": write_types(manifest, Language.ts), "show.ts": SHOW}
+    files |= {"evil.ts": write_types(manifest, Language.typescript), "show.ts": SHOW}
     folder = typescript.compile({**files, "cases.json": json.dumps(cases), "check.mjs": CHECK}, "generated")
     assert typescript.run("node", "--no-warnings", str(folder / "check.mjs")) == f"{len(cases)} cases\n"
     shown = json.loads(typescript.run("node", "--no-warnings", str(folder / "show.ts")))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from support.contract_schemas import EVIL, contracts, documents, names
 
-from reside.build.contract_types import Language, write_types
+from reside.build.contract_types import write_types
 from reside.build.contract_types.contract import read_types
+from reside.build.language import Language
 from reside.model.errors import InvalidManifest
 from reside.model.manifest import ContractManifest
 
@@ -90,9 +91,9 @@ def test_text_of_a_contract_ends_no_literal_and_no_comment(evil: str) -> None:
     body = {"type": "object", "properties": {evil: {"enum": [evil], "title": evil}}, "required": [evil]}
     contract = manifest(methods={evil: {"body": body, **text}}, permissions={evil: text})
     assert models(contract)["CONTRACT"].methods.keys() == {evil}
-    written = write_types(contract, Language.ts)
+    written = write_types(contract, Language.typescript)
     assert written.isascii()
-    expected = write_types(manifest(methods={"say": {"body": body}}, permissions={"say": {}}), Language.ts)
+    expected = write_types(manifest(methods={"say": {"body": body}}, permissions={"say": {}}), Language.typescript)
     assert abs(written.count("\n") - expected.count("\n")) <= 2
 
 
@@ -136,7 +137,7 @@ def test_what_not_all_languages_can_represent_is_refused_with_its_place(schema: 
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "hasOwnProperty"])
 def test_a_member_that_every_object_of_javascript_has_is_refused(name: str) -> None:
     with pytest.raises(InvalidManifest, match=f"methods/say/body/properties/{name}: JavaScript has no such member"):
-        write_types(manifest({"type": "object", "properties": {name: True}}), Language.ts)
+        write_types(manifest({"type": "object", "properties": {name: True}}), Language.typescript)
     for part in ("methods", "permissions"):
         if name in {"__proto__", "constructor"}:
             with pytest.raises(InvalidManifest, match=f"{part}/{name}: JavaScript has no such member"):
@@ -152,7 +153,7 @@ def test_a_member_that_every_object_of_javascript_has_is_refused(name: str) -> N
 )
 def test_a_schema_that_refers_to_itself_is_refused(defined: dict[str, Any]) -> None:
     with pytest.raises(InvalidManifest, match="the schema refers to itself"):
-        write_types(member({"$ref": "#/$defs/a"}, **{"$defs": defined}), Language.ts)
+        write_types(member({"$ref": "#/$defs/a"}, **{"$defs": defined}), Language.typescript)
 
 
 def test_schemas_that_are_too_large_or_too_deep_are_refused() -> None:
@@ -160,9 +161,9 @@ def test_schemas_that_are_too_large_or_too_deep_are_refused() -> None:
     for _ in range(40):
         deep = {"type": "array", "items": deep}
     with pytest.raises(InvalidManifest, match="more than 32 levels"):
-        write_types(member(deep), Language.ts)
+        write_types(member(deep), Language.typescript)
     with pytest.raises(InvalidManifest, match="more than 5000 types"):
-        write_types(member({"anyOf": [True] * 6000}), Language.ts)
+        write_types(member({"anyOf": [True] * 6000}), Language.typescript)
 
 
 def test_definitions_that_double_each_other_are_written_once_each() -> None:
@@ -184,7 +185,7 @@ def test_values_that_are_not_json_are_refused() -> None:
     """A manifest in YAML may have them."""
     for value in (object(), "\ud800"):
         with pytest.raises(InvalidManifest, match="is not JSON"):
-            write_types(member({"type": "string", "title": value}), Language.ts)
+            write_types(member({"type": "string", "title": value}), Language.typescript)
 
 
 def test_a_member_that_may_be_missing_is_no_null_and_is_not_written() -> None:
