@@ -5,7 +5,9 @@ A replica in TypeScript that calls another one is in `test_tutorial.py`.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ import anyio
 import pytest
 from e2e.administrator import registered
 from e2e.calls import Refused, call_greeter, steady_calls
+from e2e.images import touched
 from e2e.pod_processes import main_pid
 from e2e.test_rollout import in_thread, load_caller, pods
 from support.eventually import eventually, eventually_sync
@@ -33,7 +36,10 @@ IN_TYPESCRIPT = 3
 
 
 def test_no_call_fails_while_the_greeter_changes_its_language(platform: Platform) -> None:
-    """The caller in Python calls both. Later tests find the one in Python again."""
+    """The caller in Python calls both. Later tests find the one in Python again.
+
+    In between, the greeter changes to another version in TypeScript while Jazz and etcd restart.
+    """
     load_caller(platform)
     greeter = platform.replicas()["greeter"]
     image = platform.build("examples/typescript/greeter", "ts")
@@ -41,6 +47,9 @@ def test_no_call_fails_while_the_greeter_changes_its_language(platform: Platform
     describe(platform)
     before = successful_calls(platform)
     eventually_sync("a call of the caller", lambda: successful_calls(platform), lambda found: found > before)
+
+    row, other = platform.replicas()["greeter"], touched(platform, image)
+    assert anyio.run(partial(replaced, platform, row, other, IN_TYPESCRIPT, a_second=50, restarts=True)) == []
 
     stranger = anyio.run(registered, platform)
     call = partial(anyio.run, call_greeter, platform, stranger)
@@ -63,11 +72,25 @@ def allowed(call: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
         return None
 
 
-async def replaced(platform: Platform, row: dict[str, Any], image: str, answers: int | None) -> list[str]:
-    """Load another version of the greeter during calls; return the calls that failed, or what was never answered."""
+async def replaced(
+    platform: Platform,
+    row: dict[str, Any],
+    image: str,
+    answers: int | None,
+    *,
+    a_second: int = 20,
+    restarts: bool = False,
+) -> list[str]:
+    """Load another version of the greeter during calls; return the calls that failed, or what was never answered.
+
+    With `restarts`, the processes of Jazz and etcd are killed once meanwhile.
+    """
     new = str(row["version"] + 1)
-    async with steady_calls(platform, a_second=20) as outcome:
-        await in_thread(platform.load, image, "--replica-id", str(row["id"]))
+    async with steady_calls(platform, a_second) as outcome:
+        async with anyio.create_task_group() as group:
+            group.start_soon(in_thread, platform.load, image, "--replica-id", str(row["id"]))
+            for pod, program in (("jazz-0", b"server.mjs"), ("etcd-0", b"etcd")) if restarts else ():
+                await in_thread(restart, platform, pod, program)
         await eventually(
             "the end of the old version",
             lambda: in_thread(pods, platform),
@@ -76,6 +99,18 @@ async def replaced(platform: Platform, row: dict[str, Any], image: str, answers:
         )
     missing = answers is not None and answers not in outcome.versions
     return outcome.failures + ([f"answered: {outcome.versions}"] if missing else [])
+
+
+def restart(platform: Platform, pod: str, program: bytes) -> None:
+    """Kill the process of a pod, and wait until the pod is ready with another one."""
+
+    def restarts() -> tuple[int, bool]:
+        (status,) = platform.get("Pod", pod)["status"]["containerStatuses"]
+        return status["restartCount"], status["ready"]
+
+    (before, _), uid = restarts(), platform.get("Pod", pod)["metadata"]["uid"]
+    os.kill(main_pid(uid, program), signal.SIGKILL)
+    eventually_sync(f"the restart of {pod}", restarts, lambda found: found[0] > before and found[1], within=120)
 
 
 def successful_calls(platform: Platform) -> float:
