@@ -46,6 +46,7 @@ class Page:
     _connection: ClientConnection
     _session: str = ""
     errors: list[str] = field(default_factory=list)
+    _loaded: asyncio.Event = field(default_factory=asyncio.Event)
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _answers: dict[int, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
 
@@ -62,13 +63,17 @@ class Page:
 
     async def open(self, url: str) -> None:
         """Open an address, and wait until the page is loaded."""
-        await self.send("Page.navigate", url=url)
-        await eventually(
-            f"{url} to load",
-            lambda: self.run("document.readyState"),
-            lambda state: state == "complete",
-            within=_WITHIN_S,
-        )
+        await self._until_loaded("Page.navigate", url=url)
+
+    async def leave(self, expression: str) -> None:
+        """Evaluate an expression that leads to another page or loads this one again, and wait until it is loaded."""
+        await self._until_loaded("Runtime.evaluate", expression=expression)
+
+    async def _until_loaded(self, method: str, **params: Any) -> None:
+        self._loaded.clear()
+        await self.send(method, **params)
+        async with asyncio.timeout(_WITHIN_S):
+            await self._loaded.wait()
 
     async def run(self, expression: str) -> Any:
         """Evaluate an expression, wait for its promise if it is one, and return its value."""
@@ -92,6 +97,8 @@ class Page:
             message = json.loads(frame)
             if "id" in message:
                 self._answers.pop(message["id"]).set_result(message)
+            elif message["method"] == "Page.loadEventFired":
+                self._loaded.set()
             elif message["method"] == "Runtime.exceptionThrown":
                 self.errors.append(str(message["params"]["exceptionDetails"]))
             elif message["method"] == "Log.entryAdded" and message["params"]["entry"]["level"] == "error":

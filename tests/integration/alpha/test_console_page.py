@@ -153,6 +153,8 @@ async def test_the_page_returns_to_jazz_and_keeps_its_account(servers: Servers, 
     await until_text(console.page, "#connection", "live")
     await console.page.open(console.url)
     await shows(console.page, [*SYSTEM, *NEW])
+    assert not [error for error in console.page.errors if "ERR_CONNECTION_REFUSED" not in error]
+    console.page.errors.clear()
 
 
 async def test_a_revoked_account_sees_nothing_until_it_may_read_again(admin: Client, console: Console) -> None:
@@ -166,7 +168,7 @@ async def test_a_revoked_account_sees_nothing_until_it_may_read_again(admin: Cli
 async def test_an_account_can_be_opened_again_with_its_key(servers: Servers, console: Console) -> None:
     page = console.page
     key = await page.run("JSON.parse(sessionStorage.getItem('reside-key')).key")
-    await page.run("document.getElementById('sign-out').click()")
+    await page.leave("document.getElementById('sign-out').click()")
     await until_text(page, "#sign-in:not([hidden]) h2", "Open the cluster")
     assert await page.run("sessionStorage.length") == 0
     await submit(page, servers.jazz.url, "sealerSecret_zWrong")
