@@ -89,16 +89,17 @@ export class Peer<C extends Contract = Contract> {
     const stored = (await (await this.#context.peer(alpha)).call("request-permission", { ...about, params, reason })) as Decided;
     this.#check(permission, stored);
     const mine = { ...about, instanceId: stored.instanceId };
+    const end = new AbortController();
     const refused = loadMap(this.#context.node, stored.directGrants).then((grants) =>
       until(grants, (state): undefined => {
         for (const grant of Object.values(state.toJSON()) as unknown as Decided[]) {
           const isMine = Object.entries(mine).every(([name, value]) => grant[name as keyof Decided] === value);
           if (isMine) this.#check(permission, grant);
         }
-      }),
+      }, end.signal),
     );
-    const granted = this.untilGranted(permission, stored.instanceId ?? undefined);
-    return Promise.race([granted, refused as Promise<never>]);
+    const granted = this.untilGranted(permission, stored.instanceId ?? undefined, end.signal);
+    return Promise.race([granted, refused as Promise<never>]).finally(() => end.abort());
   }
 
   #check(permission: string, { status, decided }: Decided): void {

@@ -61,11 +61,15 @@ export function assign(map: RawCoMap, members: Record<string, JsonValue>): void 
 /** Wait until `look` returns something, at each state of a map. */
 export function until<T>(map: RawCoMap, look: (state: RawCoMap) => T | undefined, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const end = () => queueMicrotask(() => unsubscribe());
+    const end = () => {
+      signal?.removeEventListener("abort", stop);
+      queueMicrotask(() => unsubscribe());
+    };
     const stop = () => {
       end();
       reject(new ResideError("not-ready", "the wait was aborted"));
     };
+    if (signal?.aborted) return reject(new ResideError("not-ready", "the wait was aborted"));
     signal?.addEventListener("abort", stop, { once: true });
     const unsubscribe = map.subscribe((state) => {
       try {
@@ -75,7 +79,6 @@ export function until<T>(map: RawCoMap, look: (state: RawCoMap) => T | undefined
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)));
       }
-      signal?.removeEventListener("abort", stop);
       end();
     });
   });
