@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import shutil
+import signal
 from asyncio import subprocess
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from support.eventually import eventually
@@ -20,7 +23,6 @@ from websockets.asyncio.client import ClientConnection, connect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
 PROGRAM: Final = "chromium-headless-shell"
 _WITHIN_S: Final = 60.0
@@ -112,7 +114,9 @@ async def browser_page(folder: Path) -> AsyncIterator[Page]:
     assert program is not None, f"{PROGRAM} is missing: run `make alltools`"
     with (folder / "browser.log").open("wb") as log:
         options = (*_OPTIONS, f"--user-data-dir={folder / 'profile'}", "about:blank")
-        process = await subprocess.create_subprocess_exec(program, *options, stdout=log, stderr=log)
+        process = await subprocess.create_subprocess_exec(
+            program, *options, stdout=log, stderr=log, start_new_session=True
+        )
     try:
         async with connect(await _address(folder), max_size=None) as connection:
             page = Page(connection)
@@ -128,9 +132,22 @@ async def browser_page(folder: Path) -> AsyncIterator[Page]:
                 reading.cancel()
                 await asyncio.gather(reading, return_exceptions=True)
     finally:
-        if process.returncode is None:
-            process.terminate()
+        # Debian's program is a script that does not pass signals on, so all processes of the session end
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
+        await eventually("the end of the browser", lambda: not _processes(folder), within=_WITHIN_S)
+
+
+def _processes(folder: Path) -> list[str]:
+    """Return the ids of the processes that use the profile in a folder."""
+    profile = f"--user-data-dir={folder / 'profile'}".encode()
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            if profile in command.read_bytes().split(b"\0"):
+                found.append(command.parent.name)
+    return found
 
 
 async def _address(folder: Path) -> str:
