@@ -44,7 +44,11 @@ class SpecOptions:
 
         Raises:
             InvalidInput: an option is out of range.
+            InvalidReference: the image has no name that a registry knows; Alpha would refuse the request.
         """
+        from reside.registry import ImageReference  # noqa: PLC0415 - slow to import, and the help does without
+
+        ImageReference.parse(image)
         members = {"deadline_s": self.health_deadline, "min_ready_s": self.min_ready, "on_failure": self.on_failure}
         try:
             health = HealthPolicy.model_validate(members)

@@ -56,7 +56,7 @@ def test_the_load_of_a_canary_ends_when_it_runs_or_is_aborted(status: str, finis
 
 
 def test_the_approver_sees_the_share_of_the_canary() -> None:
-    assert SpecOptions(canary=25).spec("image").canary_percent == 25
+    assert SpecOptions(canary=25).spec("ghcr.io/acme/hello").canary_percent == 25
     info = ReplicaInfo.model_validate({"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True})
     content = ApproveRequest(info=info, name="greeter", identity="greeter", digest=digest(2))
     request = LoadRequest(

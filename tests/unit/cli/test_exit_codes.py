@@ -31,7 +31,7 @@ def test_invalid_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureF
     ("arguments", "message"),
     [
         (["replica", "list"], "no cluster is configured"),
-        (["replica", "load", "image"], "no cluster is configured"),
+        (["replica", "load", "ghcr.io/acme/hello"], "no cluster is configured"),
         (["cluster", "info", "other"], "cluster 'other' is not in"),
         (["cluster", "info"], "no cluster is configured"),
         (["cluster", "manifest", "--images", "/does/not/exist"], "/does/not/exist does not exist"),

@@ -128,6 +128,8 @@ USAGE = (
     Mistake("new folder --kind service", r"invalid value for '--kind': .*service", 2),
 )
 NAMES = (
+    Mistake("replica load greeter", "image 'greeter': it has no registry host: write the full name, such as"),
+    Mistake("request create ''", "image '': it has no registry host: write the full name, such as"),
     Mistake("replica list", "no cluster is configured: create one with `make up`"),
     Mistake("request list", "no cluster is configured"),
     Mistake("state prune", "no cluster is configured"),
@@ -202,7 +204,7 @@ VALUES = (
         "permission grant ada greeter", "name a replica and a permission, or give --super-admin", prepare=configured
     ),
     Mistake("request approve 1 --choose greeting", "'greeting' is not KEY=REPLICA: name a requirement and ids"),
-    Mistake("replica load image --health-deadline -1", "--health-deadline and --min-ready: .*"),
+    Mistake("replica load ghcr.io/acme/hello --health-deadline -1", "--health-deadline and --min-ready: .*"),
     Mistake(
         "cluster backup {folder}/b", "there is no passphrase: set RESIDE_BACKUP_PASSPHRASE, or", prepare=configured
     ),
