@@ -170,7 +170,8 @@ def explained(found: dict[str, Any]) -> Iterable[str]:
     elif expected.get("granted"):
         yield "not in force yet: the replica has not carried it out, see its log"
     else:
-        yield "not granted"
+        is_defined = found.get("isDefined", True)  # an Alpha of an earlier release does not tell
+        yield "not granted" if is_defined else "not granted, and the contract has no such permission: check the name"
         if current.get("granted"):
             yield "revoked; the replica has not carried out the revocation yet"
     for source in found["sources"]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reside.alpha import records
+from reside.alpha import contracts, records
+from reside.alpha.contract import PACKAGED
 from reside.alpha.granting import direct
 from reside.alpha.granting.blocks import Blocks
 from reside.alpha.granting.due import holding
@@ -24,7 +25,8 @@ async def explain(alpha: Alpha, order: Order) -> dict[str, Any]:
 
     `inForce` is whether the account has it now, `expected` and `current` are the two parts of the entry in the control
     block, and `sources` is what makes it due: versions of the account's replica, and the direct grant in any status. An
-    entry without a source was written by somebody with `rcb:manage:all`.
+    entry without a source was written by somebody with `rcb:manage:all`. `isDefined` is whether the contract has a
+    permission of this name now.
     """
     ref = PermissionRef(order.account, order.contract, order.permission, order.instance_id)
     entry = await _entry(alpha, order.replica, ref)
@@ -43,7 +45,13 @@ async def explain(alpha: Alpha, order: Order) -> dict[str, Any]:
         "expected": None if entry is None else entry.expected.document(),
         "current": None if entry is None or entry.current is None else entry.current.document(),
         "sources": sources,
+        "isDefined": await _is_defined(alpha, order),
     }
+
+
+async def _is_defined(alpha: Alpha, order: Order) -> bool:
+    manifest = PACKAGED.get(order.contract) or await contracts.find_manifest(alpha.data, order.contract)
+    return manifest is not None and order.permission in manifest.permissions
 
 
 async def _entry(alpha: Alpha, replica: int, ref: PermissionRef) -> ControlBlockPermission | None:

@@ -227,7 +227,10 @@ async def test_a_permission_is_explained(cluster: AlphaCluster, admin: Client, c
     static = {"type": "static", "replica": "caller", "version": 1, "requirement": "greeting"}
     assert [source | static for source in found["sources"]] == found["sources"]
     unknown = await admin.call("explain-permission", order | {"permission": "wave"})
-    assert unknown == {"inForce": False, "expected": None, "current": None, "sources": []}
+    nothing = {"inForce": False, "expected": None, "current": None, "sources": []}
+    assert unknown == nothing | {"isDefined": True}
+    mistyped = await admin.call("explain-permission", order | {"permission": "weave"})
+    assert mistyped == nothing | {"isDefined": False}
     stranger = await cluster.client("stranger")
     with pytest.raises(NotAllowed):
         await stranger.call("explain-permission", order)

@@ -95,3 +95,16 @@ def test_a_permission_is_explained() -> None:
     assert explanation(expected=granted, sources=[static])[0].startswith("not in force yet")
     assert explanation(expected=refused, current=granted)[1].startswith("revoked; the replica has not")
     assert explanation(inForce=True, expected=granted)[1].startswith("written into the control block")
+
+
+@pytest.mark.parametrize(
+    ("members", "line"),
+    [
+        ({"isDefined": True}, "not granted"),
+        ({}, "not granted"),  # an Alpha of an earlier release
+        ({"isDefined": False}, "not granted, and the contract has no such permission: check the name"),
+    ],
+)
+def test_a_mistyped_permission_is_told_from_one_that_is_not_granted(members: dict[str, bool], line: str) -> None:
+    found = {"inForce": False, "expected": None, "current": None, "sources": []} | members
+    assert list(explained(found)) == [line]
