@@ -1,8 +1,8 @@
 """The program of a replica in TypeScript: `main.ts`, what it imports and its packages, checked and bundled in one file.
 
 The bundle contains `@reside/replica`, so a replica runs with the version that it was built and checked with, and Node
-reads one file at the start. Invariants: nothing of the folder or of a package is run; the same folder with the same
-tools gives the same bytes on every machine.
+reads one file at the start. Invariants: nothing of the folder or of a package is run, and no other file of this machine
+is read into the bundle; the same folder with the same tools gives the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reside.build.typescript_kit import NATIVE, Kit, kit, npm, run
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reside.build.source import Source
 
@@ -56,6 +56,8 @@ _BUNDLING: Final = (
     "--log-limit=20",
     "--color=false",
 )
+_LEFT_OUT: Final = "(disabled):"
+"""What the bundler puts before a module that a package leaves out on this platform."""
 _MOST_LINES: Final = 20
 
 
@@ -151,9 +153,32 @@ def _check(app: Path, tools: Kit, folder: Path) -> None:
 
 
 def _bundle(app: Path, bundle: Path, tools: Kit, folder: Path) -> None:
-    done = run([*tools.bundler, MAIN, *_BUNDLING, f"--outfile=../{bundle.name}"], app)
+    report = app.parent / "inputs.json"
+    done = run([*tools.bundler, MAIN, *_BUNDLING, f"--metafile=../{report.name}", f"--outfile=../{bundle.name}"], app)
     if done.returncode != 0:
         raise _with_output(f"{folder} can't be bundled", done.stderr)
+    found = outside(json.loads(report.read_bytes())["inputs"], app, (tools.folder, tools.packages))
+    if found is not None:
+        bundle.unlink()
+        raise InvalidInput(f"the program of {folder} imports {found}, which is outside of the folder: copy it there")
+
+
+def outside(inputs: Iterable[str], app: Path, packages: Sequence[Path]) -> str | None:
+    """Return a file that is neither of a program's folder nor of a provided package; None if there is none.
+
+    A hostile package could otherwise name a file of this machine, such as one with passwords, without running here.
+
+    Args:
+        inputs: paths relative to the program's folder.
+        app: the program's folder.
+        packages: the folders whose `node_modules` have the provided packages.
+    """
+    allowed = [str(app), *(str(each / "node_modules") for each in packages)]
+    for name in inputs:
+        path = os.path.normpath(app / name.removeprefix(_LEFT_OUT))
+        if not any(path.startswith(f"{each}{os.sep}") for each in allowed):
+            return path
+    return None
 
 
 def _with_output(message: str, output: str) -> InvalidInput:

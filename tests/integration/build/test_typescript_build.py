@@ -23,13 +23,16 @@ import pytest
 from support.jazz_server import node_binary
 from support.registry import NAME, Registry, registry
 
+from reside.build.cache import INCOMPLETE
 from reside.build.language import Language
 from reside.build.program import program_of
 from reside.build.source import read_source
+from reside.build.typescript import _bundle as bundle
 from reside.build.typescript_kit import NATIVE, Kit, kit
 from reside.cli.build import build_folder
 from reside.cli.main import run
 from reside.cli.new import Kind, make, parse_names
+from reside.model.errors import InvalidInput
 from reside.registry import Bytes, ImageReference, RegistryClient
 from reside.registry.client import node_architecture
 
@@ -279,3 +282,24 @@ def install(folder: Path, tools: Kit) -> None:
             (modules / name).symlink_to(tools.packages / "node_modules" / name)
     for name in ("cojson", NATIVE):  # of the package
         (modules / name).symlink_to(tools.packages / "node_modules" / name)
+
+
+def test_a_bundle_contains_no_file_of_this_machine(folder: Path, tools: Kit, tmp_path: Path) -> None:
+    """A package could name one, such as Docker's passwords, and send it away later from the cluster."""
+    secret = tmp_path / "config.json"
+    secret.write_text('{"auths": "sesame"}')
+    app = tools.folder / f"{INCOMPLETE}test/app"
+    app.mkdir(parents=True)
+    try:
+        for path in (str(secret), os.path.relpath(secret, app), "../../../package.json"):
+            (app / "main.ts").write_text(f"console.log(require({json.dumps(path)}));\n")
+            with pytest.raises(InvalidInput, match=r"imports .*\.json, which is outside of the folder") as refused:
+                bundle(app, app.parent / "main.mjs", tools, folder)
+            assert not (app.parent / "main.mjs").exists(), refused
+        (app / "data.json").write_text("{}")
+        (app / "main.ts").write_text(
+            'import { Replica } from "@reside/replica";\nconsole.log(require("./data.json"));\n'
+        )
+        bundle(app, app.parent / "main.mjs", tools, folder)
+    finally:
+        shutil.rmtree(app.parent)

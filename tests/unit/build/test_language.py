@@ -1,4 +1,4 @@
-"""The language of a folder, and versions that are the same in the lock files of both sides."""
+"""The language of a folder, what a program consists of, and versions that are the same in both lock files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from images.contents import NODE_PACKAGES
 from reside.build.language import Language, language_of
 from reside.build.source import read_source
+from reside.build.typescript import outside
 from reside.build.typescript_kit import NATIVE
 from reside.model.errors import InvalidInput
 
@@ -66,6 +67,24 @@ def test_the_native_module_of_the_image_is_the_one_that_bundles_import() -> None
     for package in NODE_PACKAGES:
         assert sdk[f"node_modules/{package}"]["version"] == image[f"node_modules/{package}"]["version"]
     assert NATIVE in NODE_PACKAGES
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("main.ts", None),
+        ("node_modules/ms/index.js", None),
+        ("../../node_modules/@reside/replica/dist/index.js", None),
+        ("(disabled):../../../node_modules/jazz-tools/x.js", None),
+        ("../../../package.json", "/packages/package.json"),
+        ("../app-of-another/data.json", "/packages/sdk/scratch/app-of-another/data.json"),
+        ("../../../../root/.docker/config.json", "/root/.docker/config.json"),
+        ("/etc/passwd", "/etc/passwd"),
+    ],
+)
+def test_a_program_consists_of_its_folder_and_of_packages(name: str, found: str | None) -> None:
+    app = Path("/packages/sdk/scratch/app")
+    assert outside(["main.ts", name], app, (Path("/packages/sdk"), Path("/packages"))) == found
 
 
 def make(folder: Path, *names: str) -> None:
