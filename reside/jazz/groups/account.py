@@ -1,6 +1,7 @@
 """Accounts: identities with a public profile, stored as groups of one agent (docs/jazz-protocol.md, section 6)."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 from reside.jazz.errors import InvalidArgument, InvalidContent, InvalidState
@@ -27,6 +28,15 @@ class Credentials:
 
     account_id: AccountId
     agent_secret: str = field(repr=False)
+
+    @cached_property
+    def _agent(self) -> Agent:
+        """The key pairs of the secret.
+
+        Raises:
+            InvalidCredentials: the secret is malformed.
+        """
+        return Agent.from_secret(self.agent_secret)
 
     @staticmethod
     def generate() -> "Credentials":

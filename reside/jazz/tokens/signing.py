@@ -6,7 +6,7 @@ from typing import Final
 from reside.jazz.groups.account import Credentials
 from reside.jazz.ids import AccountId
 from reside.jazz.tokens.form import BOUND, JAZZ, Token, digest, signed_text
-from reside.jazz.wire.crypto import Agent, secure_hash
+from reside.jazz.wire.crypto import secure_hash
 from reside.jazz.wire.encoding import stable_json
 
 _NONCE_BYTES: Final = 16
@@ -15,7 +15,7 @@ _NONCE_BYTES: Final = 16
 def sign_jazz_token(credentials: Credentials, *, now_ms: int) -> str:
     """Return the Authorization header of the JavaScript form, which can be replayed: for JavaScript receivers only."""
     text = stable_json(secure_hash({"id": credentials.account_id, "createdAt": now_ms}))
-    signature = Agent.from_secret(credentials.agent_secret).sign(text)
+    signature = credentials._agent.sign(text)
     return f"{JAZZ}{signature}~{credentials.account_id}~{now_ms}"
 
 
@@ -41,7 +41,7 @@ def sign_request(
         nonce: random text that is never reused; None generates one.
     """
     nonce = nonce if nonce is not None else secrets.token_urlsafe(_NONCE_BYTES)
-    agent = Agent.from_secret(credentials.agent_secret)
+    agent = credentials._agent
     token = Token(
         signature="",
         account_id=credentials.account_id,

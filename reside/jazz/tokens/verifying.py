@@ -18,6 +18,8 @@ from reside.jazz.wire.encoding import stable_json
 from reside.jazz.wire.header import account_header
 
 _WINDOW_S: Final = 60
+_KNOWN: Final = 1_000
+"""Agents whose accounts a verifier remembers. An account follows from its agent, so what it remembers stays true."""
 _LOAD_WITHIN_S: Final = 2.0
 """How long a token of the JavaScript form may wait for the header of its account."""
 
@@ -71,6 +73,7 @@ class RequestVerifier:
         self._used = used if used is not None else UsedTokensInMemory()
         began = self._clock() if since_ms is None else since_ms
         self._earliest_ms = 0 if self._used.persistent else began
+        self._accounts: dict[str, str] = {}
 
     async def verify(self, header: str | None, *, method: str, path: str, body: bytes) -> AccountId:
         """Verify that a token is valid for exactly this request and was not used; return the account that made it.
@@ -88,14 +91,23 @@ class RequestVerifier:
             raise TokenRefused("path", "it was made for another path")
         if token.body_hash != digest(body):
             raise TokenRefused("body", "it was made for another body")
-        if _account_of(token.agent_id) != token.account_id:
+        known = self._accounts.get(token.agent_id)
+        if (known or _account_of(token.agent_id)) != token.account_id:
             raise TokenRefused("account", "its agent is not the agent of its account")
         _check_signature(token, signed_text(token), token.agent_id)
+        if known is None:
+            self._remember(token)
         until_ms = token.created_ms + self._window_s * 1000
         key = f"{token.account_id}~{token.nonce}"
         if not await self._used.use(key, until_ms=until_ms, now_ms=self._clock()):
             raise TokenRefused("reused", "it was used before")
         return token.account_id
+
+    def _remember(self, token: Token) -> None:
+        """Remember the account of an agent that has signed a call, so strangers without a key fill nothing."""
+        if len(self._accounts) >= _KNOWN:
+            del self._accounts[next(iter(self._accounts))]
+        self._accounts[token.agent_id] = token.account_id
 
     def _check_time(self, token: Token) -> None:
         _check_time(token, self._clock(), self._window_s)

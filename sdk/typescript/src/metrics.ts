@@ -20,7 +20,8 @@ export class Metric {
   }
 
   add(labels: Labels, value = 1): void {
-    this.addTo(this.name + shown(labels), value);
+    const sample = this.name + shown(labels);
+    this.samples.set(sample, (this.samples.get(sample) ?? 0) + value);
   }
 
   set(labels: Labels, value: number): void {
@@ -31,25 +32,37 @@ export class Metric {
     const lines = [...this.samples].map(([sample, value]) => `${sample} ${value}`);
     return [`# HELP ${this.name} ${this.#help}`, `# TYPE ${this.name} ${this.#type}`, ...lines, ""].join("\n");
   }
-
-  protected addTo(sample: string, value: number): void {
-    this.samples.set(sample, (this.samples.get(sample) ?? 0) + value);
-  }
 }
 
 /** Durations in seconds, in the buckets of Prometheus' clients. */
 export class Histogram extends Metric {
+  /** By labels: how many durations are in each bucket and in none of those before, and their sum. */
+  readonly #series = new Map<string, { labels: Labels; counts: number[]; sum: number }>();
+
   constructor(name: string, help: string) {
     super(name, help, "histogram");
   }
 
   observe(labels: Labels, seconds: number): void {
-    for (const bucket of BUCKETS) {
-      this.addTo(`${this.name}_bucket${shown({ ...labels, le: String(bucket) })}`, seconds <= bucket ? 1 : 0);
+    const key = shown(labels);
+    let series = this.#series.get(key);
+    if (!series) this.#series.set(key, (series = { labels, counts: BUCKETS.map(() => 0).concat(0), sum: 0 }));
+    const bucket = BUCKETS.findIndex((limit) => seconds <= limit);
+    series.counts[bucket < 0 ? BUCKETS.length : bucket]! += 1;
+    series.sum += seconds;
+  }
+
+  override text(): string {
+    for (const [key, { labels, counts, sum }] of this.#series) {
+      let count = 0;
+      counts.forEach((more, index) => {
+        const le = index < BUCKETS.length ? String(BUCKETS[index]) : "+Inf";
+        this.samples.set(`${this.name}_bucket${shown({ ...labels, le })}`, (count += more));
+      });
+      this.samples.set(`${this.name}_sum${key}`, sum);
+      this.samples.set(`${this.name}_count${key}`, count);
     }
-    this.addTo(`${this.name}_bucket${shown({ ...labels, le: "+Inf" })}`, 1);
-    this.addTo(`${this.name}_sum${shown(labels)}`, seconds);
-    this.addTo(`${this.name}_count${shown(labels)}`, 1);
+    return super.text();
   }
 }
 

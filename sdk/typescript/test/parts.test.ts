@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { callMethod, type Caller } from "../src/client.ts";
 import { ResideError } from "../src/errors.ts";
 import { Held, Locks } from "../src/locks.ts";
+import { Histogram } from "../src/metrics.ts";
 import { ReplicaServer } from "../src/server.ts";
 import { readSettings } from "../src/settings.ts";
 import { TokenVerifier } from "../src/tokens.ts";
@@ -96,4 +97,18 @@ test("the error of an invalid environment names variables and no values", () => 
   assert.throws(() => readSettings(environment), (error: Error) => {
     return /RESIDE_AGENT_SECRET/.test(error.message) && /RESIDE_LISTEN_PORT/.test(error.message) && !/sesame|high/.test(error.message);
   });
+});
+
+test("a histogram has cumulative buckets, and changes after it was read", () => {
+  const seconds = new Histogram("seconds", "Time.");
+  const lines = () => seconds.text().split("\n");
+  seconds.observe({ method: 'a"b' }, 0.004);
+  assert.ok(lines().includes('seconds_bucket{method="a\\"b",le="0.005"} 1'));
+  seconds.observe({ method: 'a"b' }, 0.2);
+  seconds.observe({ method: 'a"b' }, 60);
+  const buckets = { "0.005": 1, "0.1": 1, "0.25": 2, "10": 2, "+Inf": 3 };
+  for (const [le, count] of Object.entries(buckets)) {
+    assert.ok(lines().includes(`seconds_bucket{method="a\\"b",le="${le}"} ${count}`), le);
+  }
+  assert.ok(lines().includes('seconds_count{method="a\\"b"} 3'));
 });

@@ -54,3 +54,33 @@ test("a signer that is not on the curve is refused, and does not end the process
     assert.throws(() => verifier.verify(fields.join("~"), vectors.request), /its signature is not one of the account/);
   }
 });
+
+test("a verifier remembers at most 1,000 agents, and verifies those that it has forgotten", () => {
+  const { receiver } = vectors.accounts;
+  const verifier = new TokenVerifier(crypto, receiver.accountId, () => vectors.request.madeAt);
+  const callers = Array.from({ length: 1_005 }, () => {
+    const agentSecret = crypto.newRandomAgentSecret();
+    return { agentSecret, accountId: accountOf(crypto, crypto.getAgentID(agentSecret)) };
+  });
+  for (const caller of [...callers, callers[0]!, callers[1_004]!]) {
+    const header = signRequest(crypto, caller, receiver.accountId, vectors.request, { now: vectors.request.madeAt });
+    assert.equal(verifier.verify(header, vectors.request), caller.accountId);
+    const forged = header.replace(/signature_z[^~]*/, vectors.token.header.slice("Jazz-Bound ".length).split("~")[0]!);
+    assert.throws(() => verifier.verify(forged, vectors.request), /its signature is not one of the account/);
+    const other = header.replace(caller.accountId, vectors.accounts.other.accountId);
+    assert.throws(() => verifier.verify(other, vectors.request), /its agent is not the agent of its account/);
+  }
+});
+
+test("a malformed signature of an agent that has signed before is refused, and does not end the process", async () => {
+  const { receiver, caller } = vectors.accounts;
+  const native = await NapiCrypto.create();
+  const verifier = new TokenVerifier(native, receiver.accountId, () => vectors.request.madeAt);
+  const sign = () => signRequest(native, caller, receiver.accountId, vectors.request, { now: vectors.request.madeAt });
+  verifier.verify(sign(), vectors.request);
+  for (const bytes of ["", "1", "1".repeat(64), "z".repeat(88), "2".repeat(500), "0OIl"]) {
+    const header = sign().replace(/signature_z[^~]*/, `signature_z${bytes}`);
+    assert.throws(() => verifier.verify(header, vectors.request), /its signature is not one of the account/);
+  }
+  assert.equal(verifier.verify(sign(), vectors.request), caller.accountId);
+});
