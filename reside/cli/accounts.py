@@ -13,7 +13,7 @@ from reside.cli.vault import Vault
 from reside.jazz import Credentials
 
 app = typer.Typer(no_args_is_help=True)
-COLUMNS = (Column("name"), Column("accountId", header="account"))
+COLUMNS = (Column("name"), Column("accountId", header="account"), Column("contexts", wide=True))
 
 
 def create_account(name: str) -> config.Account:
@@ -50,5 +50,7 @@ def create(name: Annotated[str, typer.Argument(help="Name of the new account in 
 @with_options(ListOptions)
 def list_accounts(*, options: ListOptions) -> None:
     """List the accounts."""
-    records = [{"name": a.name, "accountId": a.account_id} for a in config.load().accounts]
+    found = config.load()
+    used = {a.name: [context.name for context in found.contexts if context.account == a.name] for a in found.accounts}
+    records = [{"name": a.name, "accountId": a.account_id, "contexts": used[a.name]} for a in found.accounts]
     listing.show(records, COLUMNS, options, empty="no account: create one with `reside account create NAME`")

@@ -73,6 +73,8 @@ class Column:
     def shown(self, record: Record, *, wide: bool) -> Text:
         """Return the cell of a record, printable and in its style."""
         value = self.cell(record, wide=wide)
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
         text = "" if value is None else output.printable(str(value))
         return Text(text, self.style(record.get(self.name)) if self.style else "")
 

@@ -64,6 +64,19 @@ def test_an_account_is_created_listed_and_never_shown_with_its_secret(
     assert "signerSecret" not in (tmp_path / "config.yaml").read_text()
 
 
+def test_a_wide_list_of_accounts_names_the_contexts_that_use_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["account", "create", "joe"]) == 0
+    contexts = [config.Context(name=name, cluster="team", account="joe") for name in ("team", "spare")]
+    config.change(lambda found: found.model_copy(update={"contexts": tuple(contexts)}))
+    capsys.readouterr()
+    assert main.run(["account", "list"]) == 0
+    assert "contexts" not in capsys.readouterr().out
+    assert main.run(["account", "list", "--wide"]) == 0
+    assert "team, spare" in capsys.readouterr().out
+    assert main.run(["account", "list", "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["contexts"] == ["team", "spare"]
+
+
 def test_the_second_account_of_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["account", "create", "joe"]) == 0
     assert main.run(["account", "create", "joe"]) == 1
