@@ -72,8 +72,12 @@ def test_a_registry_that_is_down_and_the_same_load_when_it_is_back(platform: Pla
     platform.load(image, *name)
 
 
-def test_a_reference_without_a_registry(platform: Platform) -> None:
-    _refused(platform, "greeter", "greeter", "registry")
+def test_a_reference_without_a_registry_makes_no_request(platform: Platform) -> None:
+    before = platform.reside("request", "list", "--all", "--output", "name").stdout
+    result = platform.load("greeter", check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "image 'greeter': it has no registry host: write the full name, such as" in " ".join(result.stderr.split())
+    assert platform.reside("request", "list", "--all", "--output", "name").stdout == before
 
 
 def test_an_image_without_the_label(platform: Platform) -> None:

@@ -112,7 +112,7 @@ async def reside(line: str) -> int:
         ("permission explain nobody greeter nonsense", "'nobody' is no replica"),
         ("user list", "user manager"),
         ("state export greeter", "kubernetes-sentinel|Sentinel"),
-        ("replica load Bad/Reference --auto-approve", "is not a repository|invalid"),
+        ("replica load Bad/Reference --auto-approve", "it has no registry host: write the full name"),
         (f"replica load {HOST}/absent:v1 --auto-approve", "has no such image"),
         ("replica list --context stranger", "replicas can't be read: the account needs"),
         ("request list --context stranger", "load requests can't be listed: the account needs"),
