@@ -6,9 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
 from reside.model.endpoints import LIVENESS_PATH, READINESS_PATH, account_path, rpc_path
 
@@ -41,13 +40,13 @@ def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
         return await rpc(request)
 
     routes = [
+        Route(RPC_ROUTE, call, methods=["POST"]),  # first, because routes are tried in turn
         Route(LIVENESS_PATH, live),
         Route(READINESS_PATH, ready),
         Route("/metrics", metrics),
         Route(ACCOUNT_ROUTE, rpc.tell_account),
-        Route(RPC_ROUTE, call, methods=["POST"]),
     ]
-    return _CloseWhileDraining(Starlette(routes=routes), health)
+    return _CloseWhileDraining(Router(routes), health)  # without Starlette's middlewares: no route lets an error escape
 
 
 class _CloseWhileDraining:

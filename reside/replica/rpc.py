@@ -133,7 +133,7 @@ class RpcServer:
             return await verifier.verify(
                 request.headers.get("authorization"),
                 method=request.method,
-                path=signed_path(request.url.path, self.instance),
+                path=signed_path(request.scope["path"], self.instance),
                 body=content,
             )
         except TokenRefused as error:

@@ -78,7 +78,7 @@ async function attemptCall(
     const headers = { authorization, "content-type": "application/json", [INSTANCE_HEADER]: instance };
     let response: { status: number; text: string };
     try {
-      response = await post(endpoint.replace(/\/$/, "") + path, content, headers);
+      response = await post(endpoint, path, content, headers);
     } catch (error) {
       if (isNotSent(error)) return { again: true, message: `${endpoint} can't be reached: ${textOf(error)}` };
       throw new AnswerLost(`${endpoint} did not respond: ${textOf(error)}; the call may have been carried out`);

@@ -20,10 +20,34 @@ const agents = {
 export function post(address: string, body: string, headers: http.OutgoingHttpHeaders): Promise<{ status: number; text: string }> {
   const url = new URL(address);
   const isSecure = url.protocol === "https:";
+const ADDRESSES = 1_000;
+const addresses = new Map<string, { isSecure: boolean; options: http.RequestOptions; prefix: string }>();
+
+/** Return what an endpoint says about its requests; parsing it takes longer than to send one. */
+function addressOf(endpoint: string) {
+  const known = addresses.get(endpoint);
+  if (known) return known;
+  const { protocol, hostname, port, pathname } = new URL(endpoint);
+  const host = hostname.replace(/^\[(.*)\]$/, "$1"); // an IPv6 address
+  const made = { isSecure: protocol === "https:", options: { host, port }, prefix: pathname.replace(/\/$/, "") };
+  if (addresses.size >= ADDRESSES) addresses.clear();
+  addresses.set(endpoint, made);
+  return made;
+}
+
+/** Send a body, and return the status and the text of the answer. Redirects are not followed: they would get the token. */
+export function post(
+  endpoint: string,
+  path: string,
+  body: string,
+  given: http.OutgoingHttpHeaders,
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
+    const { isSecure, options, prefix } = addressOf(endpoint);
+    const headers = { ...given, "content-length": Buffer.byteLength(body) };
     const agent = agents[isSecure ? "https:" : "http:"];
-    const whole = { ...headers, "content-length": Buffer.byteLength(body) };
-    const request = (isSecure ? https : http).request(url, { method: "POST", agent, headers: whole });
+    const whole = { ...options, method: "POST", path: prefix + encodeURI(path), agent, headers };
+    const request = (isSecure ? https : http).request(whole);
     const timer = setTimeout(() => request.destroy(new Error(`no answer within ${ANSWER_MS / 1000} s`)), ANSWER_MS);
     request.once("close", () => clearTimeout(timer));
     request.once("error", reject);
