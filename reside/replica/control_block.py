@@ -153,9 +153,10 @@ class ControlBlock:
 
     def find(self, ref: PermissionRef) -> ControlBlockPermission | None:
         """Return the entry of a permission; None if it does not exist."""
-        if not self._known(ref.key):
+        key = ref.key
+        if not self._known(key):
             return None
-        permission = parse_permission(ref.key, self._entries[ref.key].as_dict())
+        permission = parse_permission(key, self._entries[key].as_dict())
         return permission if permission is not None and permission.ref == ref else None
 
     def is_granted(self, ref: PermissionRef) -> bool:

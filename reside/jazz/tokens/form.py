@@ -6,10 +6,11 @@ from typing import Final
 
 from reside.jazz.errors import TokenRefused
 from reside.jazz.ids import AccountId
-from reside.jazz.wire.encoding import stable_json
+from reside.jazz.wire.encoding import quote
 
 JAZZ: Final = "Jazz "
 BOUND: Final = "Jazz-Bound "
+_NAME: Final = BOUND.strip()
 _MAX_HEADER_CHARACTERS: Final = 1024
 _MAX_NONCE_CHARACTERS: Final = 64
 _JAZZ_FIELDS: Final = 3
@@ -59,7 +60,7 @@ def parse(header: str | None, scheme: str) -> Token:
 
 def signed_text(token: Token) -> str:
     """Return the text that the signature of the bound form covers."""
-    return stable_json([BOUND.strip(), *token.fields()])
+    return f"[{','.join(map(quote, (_NAME, *token.fields())))}]"
 
 
 def digest(data: bytes) -> str:
