@@ -79,6 +79,7 @@ bench: tools ## print the benchmarks that take minutes; alpha.py and fleet.py ta
 	$(RUN)/python benchmarks/dev.py
 	$(RUN)/python benchmarks/bootstrap.py
 	$(RUN)/python benchmarks/grants.py
+	$(RUN)/python benchmarks/rpc.py
 	$(RUN)/python benchmarks/cli.py
 	$(RUN)/python benchmarks/reports.py
 	$(RUN)/python benchmarks/revocations.py
