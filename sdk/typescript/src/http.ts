@@ -13,13 +13,6 @@ const agents = {
   "https:": new https.Agent({ keepAlive: true, timeout: IDLE_MS }),
 };
 
-/**
- * Send a body, and return the status and the text of the answer. Redirects are not followed: a peer could lead them, with
- * the token, to any address.
- */
-export function post(address: string, body: string, headers: http.OutgoingHttpHeaders): Promise<{ status: number; text: string }> {
-  const url = new URL(address);
-  const isSecure = url.protocol === "https:";
 const ADDRESSES = 1_000;
 const addresses = new Map<string, { isSecure: boolean; options: http.RequestOptions; prefix: string }>();
 
@@ -35,7 +28,10 @@ function addressOf(endpoint: string) {
   return made;
 }
 
-/** Send a body, and return the status and the text of the answer. Redirects are not followed: they would get the token. */
+/**
+ * Send a body, and return the status and the text of the answer. Redirects are not followed: a peer could lead them, with
+ * the token, to any address.
+ */
 export function post(
   endpoint: string,
   path: string,

@@ -90,7 +90,8 @@ export class ReplicaServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = decode((request.url ?? "").split("?")[0] ?? "");
+    const sent = (request.url ?? "").split("?")[0] ?? "";
+    const path = decode(sent);
     if (this.#draining) response.setHeader("connection", "close");
     if (path === "/healthz") return end(response, 200, "ok\n", "text/plain");
     if (path === "/metrics") return end(response, 200, metricsText(), "text/plain; version=0.0.4; charset=utf-8");
@@ -102,8 +103,7 @@ export class ReplicaServer {
       response.setHeader("cache-control", "no-store");
       return reply(response, 200, { account: this.#serving.account });
     }
-    if (this.site?.answer(path, request, response)) return;
-    const parts = /^\/replicas\/([^/]+)\/rpc\/(.+)\/([^/]+)$/.exec(decode(path));
+    if (this.site?.answer(sent, request, response)) return; // the names of its files need no escapes
     const parts = /^\/replicas\/([^/]+)\/rpc\/(.+)\/([^/]+)$/.exec(path);
     if (!parts) return reply(response, 404, bodyOf(new ResideError("not-found", "there is no such path")));
     if (request.method !== "POST") return end(response, 405, "", "text/plain");

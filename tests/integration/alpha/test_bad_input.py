@@ -110,6 +110,14 @@ async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(server
         assert message in (request.error_message or "")
 
 
+async def test_a_reference_without_a_registry_is_invalid(admin: Client) -> None:
+    """`reside` refuses it itself; other programs may write it."""
+    spec = await admin.create_spec(image="greeter")
+    request = await admin.settled((await admin.call("create-load-request", {"wish": spec.id}))["id"])
+    assert request.status == "invalid"
+    assert "registry" in (request.error_message or "")
+
+
 async def test_a_broken_rule_makes_the_request_invalid_naming_rule_and_object(
     cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
