@@ -91,3 +91,17 @@ test("a site whose names or origins would change the meaning of its answers is r
     assert.throws(() => new SiteFiles("console", { files: {}, connect: [origin] }), origin);
   }
 });
+
+test("the path that a token is for is the decoded one, as in Python", async () => {
+  const server = new ReplicaServer("greeter");
+  const url = `http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`;
+  const verified: string[] = [];
+  const verify = (_header: string | undefined, { path }: { path: string }) => (verified.push(path), "co_zCaller");
+  const find = (contract: string, method: string) => () => Promise.resolve([contract, method]);
+  server.open({ account: "co_zReplica", verifier: { verify }, find });
+  const headers = { [INSTANCE_HEADER]: server.instance };
+  const answer = await fetch(`${url}/replicas/greeter/rpc/a/b/say%20it?x`, { method: "POST", headers });
+  assert.deepEqual(await answer.json(), ["a/b", "say it"]);
+  assert.deepEqual(verified, [`/replicas/greeter/rpc/a/b/say it#${server.instance}`]);
+  await server.drain();
+});
