@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -45,6 +46,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = _group(item)
         if group is not None:
             item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Freeze what the collection has made.
+
+    Each full collection of garbage would look at half a million objects that live as long as the session: a tenth of
+    the CPU time of tests that run everything in their own process.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _group(item: pytest.Item) -> str | None:
