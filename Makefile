@@ -48,7 +48,7 @@ status: .venv/.synced ## show the parts of the embedded Kubernetes and the repli
 	@$(RUN)/reside local status
 
 test: alltools ## run every test
-	$(RUN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
+	$(RUN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 
 quick: .venv/.synced
 	@$(RUN)/pytest -q tests/unit -n 2
