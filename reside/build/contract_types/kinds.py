@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from collections.abc import Mapping as PyMapping
 
 Scalar = str | int | float | bool | None
@@ -126,3 +127,32 @@ def is_nullable(kind: Kind | Record, defined: PyMapping[str, Kind | Record]) -> 
     if isinstance(kind, Union):
         return any(is_nullable(each, defined) for each in kind.options)
     return isinstance(kind, Null | Anything)
+
+
+def unaliased(kind: Kind, defined: PyMapping[str, Kind | Record]) -> Kind:
+    """Return a type whose names are those of records only: other named types are replaced by what they stand for."""
+    if isinstance(kind, Named):
+        found = defined[kind.name]
+        return kind if isinstance(found, Record) else unaliased(found, defined)
+    if isinstance(kind, Items | Mapping):
+        return replace(kind, of=unaliased(kind.of, defined))
+    if isinstance(kind, Union):
+        return Union(tuple(unaliased(each, defined) for each in kind.options))
+    return kind
+
+
+def union(options: Iterable[Kind], defined: PyMapping[str, Kind | Record]) -> Kind:
+    """Return the type of a value that has one of several types: each once, whatever its name, and null last.
+
+    Python merges equal types of a union, and what is left need not be a union.
+    """
+    found: dict[Kind, Kind] = {}
+    for each in options:
+        plain = unaliased(each, defined)
+        for part in plain.options if isinstance(plain, Union) else (plain,):
+            found.setdefault(part, each if part == plain else part)
+    if Anything() in found:
+        return Anything()
+    null = found.pop(Null(), None)
+    parts = (*found.values(), *([Null()] if null is not None else []))
+    return parts[0] if len(parts) == 1 else Union(parts)

@@ -28,7 +28,7 @@ from reside.build.contract_types.kinds import (
     Number,
     Record,
     Text,
-    Union,
+    union,
 )
 from reside.model.errors import InvalidManifest
 
@@ -69,10 +69,16 @@ _NO_MEMBERS: Final = frozenset(
 
 
 class Reader:
-    """Reads the schemas of one contract, and collects the types that they define."""
+    """Reads the schemas of one contract, and collects the types that they define.
+
+    Attributes:
+        definitions: the types, each after those that it uses.
+        defined: the same, by name.
+    """
 
     def __init__(self, names: TypeNames) -> None:
         self.definitions: list[Definition] = []
+        self.defined: dict[str, Kind | Record] = {}
         self._names = names
         self._count = 0
 
@@ -95,6 +101,7 @@ class Reader:
         """Give a type a name."""
         name = self._names.take(parts)
         self.definitions.append(Definition(name, kind))
+        self.defined[name] = kind
         return Named(name)
 
     def count(self, where: str, depth: int) -> None:
@@ -176,7 +183,7 @@ class _Document:
             _refuse(where, "type", f"it is not one of {', '.join(_OF_TYPE)}, or a list of these")
         _check_keywords(schema, frozenset({"type"}).union(*(_OF_TYPE[each] for each in types)), where)
         options = [self._typed(each, schema, parts, where, depth) for each in dict.fromkeys(types)]
-        return _union(options)
+        return union(options, self._reader.defined)
 
     def _typed(self, name: str, schema: Schema, parts: tuple[str, ...], where: str, depth: int) -> Kind:
         simple: dict[str, Callable[[], Kind]] = {
@@ -209,7 +216,7 @@ class _Document:
             self.kind(each, (*parts, f"option{number}"), f"{where}/anyOf/{number - 1}", depth + 1)
             for number, each in enumerate(options, 1)
         ]
-        return _union(read)
+        return union(read, self._reader.defined)
 
     def _reference(self, schema: Schema, where: str, depth: int) -> Kind:
         _check_keywords(schema, frozenset({"$ref"}), where)
@@ -231,16 +238,6 @@ class _Document:
         if shared is None:
             _refuse(where, "$ref", "the schema refers to itself: types have a limited depth")
         return shared
-
-
-def _union(options: list[Kind]) -> Kind:
-    """Return the type of a value that has one of several types, null last."""
-    flat = [part for each in options for part in (each.options if isinstance(each, Union) else (each,))]
-    if Anything() in flat:
-        return Anything()
-    known = [each for each in dict.fromkeys(flat) if each != Null()]
-    found = tuple(known + [Null()] * (Null() in flat))
-    return found[0] if len(found) == 1 else Union(found)
 
 
 def _members(schema: Schema, where: str) -> tuple[dict[str, Any], set[str]]:

@@ -65,6 +65,27 @@ def test_the_models_accept_what_the_schemas_accept_and_write_it_back(data: st.Da
                 assert validator.is_valid(written), written
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{"$ref": "#/$defs/shared"}, {"type": "integer"}],
+        [{"type": "integer"}, {"$ref": "#/$defs/shared"}, {"type": "null"}],
+        [{"$ref": "#/$defs/nullable"}, {"type": "integer"}],
+        [{"type": "array", "items": {"$ref": "#/$defs/shared"}}, {"type": "array", "items": {"type": "integer"}}],
+        [{"$ref": "#/$defs/anything"}, {"type": "integer"}],
+    ],
+)
+def test_types_that_are_equal_but_for_their_names_are_one_option(options: list[Any]) -> None:
+    """Python merges them, and then refused the mode of a union for what was left."""
+    shared = {"shared": {"type": "integer"}, "nullable": {"type": ["integer", "null"]}, "anything": {}}
+    contract = member({"type": "array", "items": {"anyOf": options}}, **{"$defs": shared})
+    defined = models(contract)
+    schema = contract.methods["say"].body
+    for it in (1, None, [2], "text"):
+        expected = jsonschema_rs.validator_for(schema).is_valid({"it": [it]})
+        assert accepts(defined["SayBody"], {"it": [it]}) == expected, it
+
+
 def accepts(model: type[BaseModel], document: Any) -> bool:
     """Return whether a model accepts a document."""
     try:
