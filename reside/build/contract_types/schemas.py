@@ -122,7 +122,7 @@ class _Document:
     def __init__(self, reader: Reader, root: Schema) -> None:
         self._reader = reader
         self._root = root
-        self._shared: dict[str, Named | None] = {}
+        self._shared: dict[str, Named | Null | None] = {}
         self._prefix: tuple[str, ...] = ()
 
     def object(self, schema: Schema, parts: tuple[str, ...], where: str, depth: int, *, is_root: bool = False) -> Named:
@@ -233,7 +233,8 @@ class _Document:
             self._shared[key] = None
             kind = self.kind(defined[name], (*self._prefix, name), f"{where}/$ref", depth + 1)
             parts = (*self._prefix, name)
-            self._shared[key] = kind if isinstance(kind, Named) else self._reader.define(kind, parts)
+            # a name of None is no type in Python
+            self._shared[key] = kind if isinstance(kind, Named | Null) else self._reader.define(kind, parts)
         shared = self._shared[key]
         if shared is None:
             _refuse(where, "$ref", "the schema refers to itself: types have a limited depth")

@@ -1,4 +1,7 @@
-"""Types of contracts: what is generated accepts what the schema accepts, and contains nothing that was not escaped."""
+"""Types of contracts: what is generated accepts what the schema accepts, and contains nothing that was not escaped.
+
+The random contracts are the same in each run, so that a failure has its cause in a change.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def models(contract: ContractManifest) -> dict[str, Any]:
     return defined
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.data())
 def test_the_models_accept_what_the_schemas_accept_and_write_it_back(data: st.DataObject) -> None:
     described = data.draw(contracts())
@@ -86,6 +89,13 @@ def test_types_that_are_equal_but_for_their_names_are_one_option(options: list[A
         assert accepts(defined["SayBody"], {"it": [it]}) == expected, it
 
 
+@pytest.mark.parametrize("shared", [{"type": "null"}, {"type": ["integer", "null"]}, {}, {"type": "integer"}])
+def test_an_optional_member_may_have_a_shared_type_that_is_null(shared: Any) -> None:
+    defined = models(member({"$ref": "#/$defs/shared"}, **{"$defs": {"shared": shared}}))
+    assert accepts(defined["SayBody"], {})
+    assert accepts(defined["SayBody"], {"it": None}) == (shared != {"type": "integer"})
+
+
 def accepts(model: type[BaseModel], document: Any) -> bool:
     """Return whether a model accepts a document."""
     try:
@@ -95,7 +105,7 @@ def accepts(model: type[BaseModel], document: Any) -> bool:
     return True
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(contracts())
 def test_a_module_in_python_consists_of_declarations_alone(described: dict[str, Any]) -> None:
     text = write_types(ContractManifest.model_validate(described), Language.python)
@@ -228,7 +238,7 @@ def test_names_do_not_depend_on_the_language_and_are_used_once() -> None:
             assert f" {name}" in text
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.lists(names, max_size=6, unique=True))
 def test_attributes_are_identifiers_and_all_different(given_names: list[str]) -> None:
     defined = models(manifest({"type": "object", "properties": dict.fromkeys(given_names, True)}))
