@@ -44,7 +44,7 @@ def picture() -> str:
 
 def _print(console: Console) -> None:
     from reside.cli.listing import as_table  # noqa: PLC0415 - as above
-    from reside.cli.loading import render_request  # noqa: PLC0415
+    from reside.cli.rendered_request import render_request  # noqa: PLC0415
     from reside.cli.replicas import COLUMNS  # noqa: PLC0415
 
     _type(console, f"reside replica load {_REGISTRY}/checkout:v2")

@@ -15,13 +15,14 @@ import typer
 from reside.build.registries import client_of_environment
 from reside.build.source import registry_mirrors
 from reside.build.source_state import read_state
-from reside.cli import config, loading, logs, output
+from reside.cli import config, logs, output
 from reside.cli.build import RuntimeOption, build_folder
 from reside.cli.developing import Development, Means, develop
 from reside.cli.following import MOST_LINES
 from reside.cli.main import expected_errors, notes_of, one_line
 from reside.cli.progress import Progress, ProgressOption, print_event
 from reside.cli.prompt import confirm
+from reside.cli.rendered_request import render_request
 from reside.cli.session import open_session
 from reside.model.constants import RESIDE_REGISTRY
 from reside.model.errors import InvalidInput, NotAllowed, ResideError
@@ -228,7 +229,7 @@ class Screen:
         if self._is_json:
             print_event("request", request=request.document())
         elif matters:
-            output.console.print(loading.render_request(request))
+            output.console.print(render_request(request))
 
     def show_logs(self, found: Sequence[PodLog]) -> None:
         """Print what pods have written."""

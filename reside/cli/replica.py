@@ -28,6 +28,7 @@ from reside.cli.notices import say
 from reside.cli.outages import leaving, outages_shown
 from reside.cli.progress import Progress, ProgressOption, Steps, print_event, print_result
 from reside.cli.prompt import confirm
+from reside.cli.rendered_request import render_request
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import Session, open_session
 from reside.cli.shared_options import with_options
@@ -199,7 +200,7 @@ async def _decide(session: Session, request: CoMap, auto_approve: bool, format_:
     if format_ is Progress.json:
         print_event("request", request=seen.document())
     else:
-        output.console.print(loading.render_request(seen))
+        output.console.print(render_request(seen))
     if not auto_approve:
         await _ask(session, request, seen.id)
 

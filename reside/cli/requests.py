@@ -13,6 +13,7 @@ from reside.cli.listing import Column, ListOptions
 from reside.cli.outages import leaving, outages_shown
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
+from reside.cli.rendered_request import render_request
 from reside.cli.session import Session, open_session
 from reside.cli.shared_options import with_options
 from reside.cli.spec_options import ImageArgument, SpecOptions
@@ -65,7 +66,7 @@ async def _create(context: str | None, spec: LoadRequestSpec) -> None:
             number, request = await loading.create_request(session, spec)
             steps.report(f"request {number}", "created")
             seen = await loading.wait_validated(request, lambda line: steps.report(line, ""))
-    output.console.print(loading.render_request(seen))
+    output.console.print(render_request(seen))
     output.console.print(f"load request {number} waits for approval: reside request approve {number}")
 
 
@@ -232,7 +233,7 @@ async def _show(context: str | None, number: int, format_: output.Output) -> Non
     if format_ is not output.Output.table or request.approve_request is None:
         output.record(_row(request) if format_ is output.Output.table else request.document(), format_)
         return
-    output.console.print(loading.render_request(request))
+    output.console.print(render_request(request))
     output.console.print(f"status: {output.printable(_status(request))}", markup=False, highlight=False)
 
 
@@ -304,7 +305,7 @@ async def _approve(
     context: str | None, number: int, choices: dict[str, list[int]], name: str | None, *, auto_approve: bool
 ) -> LoadRequest:
     async def decide(request: LoadRequest) -> None:
-        output.console.print(loading.render_request(request))
+        output.console.print(render_request(request))
         with leaving(loading.stays_open(number)):
             if not auto_approve and not await confirm("Approve?"):
                 raise ResideError(f"load request {number} was not approved: nothing was changed")

@@ -224,7 +224,7 @@ def opened_once(open_it: Callable[[], Awaitable[str]]) -> Endpoint:
 
 @asynccontextmanager
 async def opened_meanwhile(endpoint: Endpoint) -> AsyncIterator[None]:
-    """Open an endpoint and import what calls need while the block runs; whoever uses the endpoint gets its errors."""
+    """Open an endpoint and import what calls need while the block runs. The endpoint raises the error of a failure."""
 
     async def prepare() -> None:
         await asyncio.gather(endpoint(), asyncio.to_thread(import_module, "reside.replica.client"))

@@ -119,8 +119,8 @@ class Pair:
 
     async def call(self, method: str = "greet", **body: Any) -> dict[str, Any]:
         """Let the caller call the callee; return the code, and the answer or the message."""
-        told = {"peer": f"greeter-{self.callee}", "method": method, "body": body or {"name": "Ada"}}
-        result: dict[str, Any] = await self.world.tell(self.caller, "call", **told)
+        request = {"peer": f"greeter-{self.callee}", "method": method, "body": body or {"name": "Ada"}}
+        result: dict[str, Any] = await self.world.tell(self.caller, "call", **request)
         return result
 
     async def expect(self, grant: Grant) -> None:
@@ -277,7 +277,7 @@ async def drained(world: World, pairs: list[Pair]) -> list[Any]:
 
 @asynccontextmanager
 async def held(world: World, title: str) -> AsyncIterator[asyncio.Task[Any]]:
-    """Let the probe in TypeScript begin a transaction on its data, which ends when it is told to."""
+    """Hold a transaction of the TypeScript probe on its data while the block runs."""
     task = asyncio.create_task(world.tell("typescript", "hold", title=title))
     await eventually("the lock", lambda: world.tell("typescript", "isHolding"))
     try:

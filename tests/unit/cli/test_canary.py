@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from unit.alpha.entities import digest
 
-from reside.cli.loading import is_finished, render_request, row_of_canary
+from reside.cli.loading import is_finished, row_of_canary
+from reside.cli.rendered_request import render_request
 from reside.cli.replicas import ended, note
 from reside.cli.spec_options import SpecOptions
 from reside.model.entities import ApproveRequest, HealthPolicy, LoadRequest, ReplicaVersion

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from reside.cli import listing, output
-from reside.cli.loading import render_request
 from reside.cli.progress import Steps
+from reside.cli.rendered_request import render_request
 from reside.model.entities import (
     ApproveRequest,
     ChangedPermission,

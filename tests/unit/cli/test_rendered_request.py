@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from reside.cli.loading import render_request
+from reside.cli.rendered_request import render_request
 from reside.model.entities import ApproveRequest, LoadRequest
 
 CONTENT = ApproveRequest(
