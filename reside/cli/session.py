@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from reside.cli.config import Cluster, Config
+    from reside.replica.client import Process
 
 DEADLINE = 60.0
 """Seconds to wait for the cluster's Services and for Alpha's data."""
@@ -58,7 +59,7 @@ class Session:
     endpoint: Endpoint
     """Of Alpha's Service."""
     open_http: Callable[[], httpx2.AsyncClient]
-    instances: dict[str, str] = field(default_factory=dict)
+    processes: dict[AccountId, Process] = field(default_factory=dict)
     """See `call_method`."""
     notice: Notice = field(default_factory=Notice)
     """What calls wait for: those at the same time say it once."""
@@ -90,7 +91,7 @@ class Session:
                     path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
                     body=body,
                     within_s=ALPHA_WITHIN_S,
-                    instances=self.instances,
+                    processes=self.processes,
                     waiting=notice.waits,
                 )
             notice.goes_on()

@@ -2,9 +2,9 @@
 
 A call that its receiver has not handled is retried until a deadline: no connection was made, or the receiver says so
 (`refusals`). Each attempt has a request token of its own, since a token is valid for one request and for one process of
-the receiver, which is unknown before the first call: then the receiver names it in its refusal. A call that may have
-been handled is not retried: the response was lost, a handler failed, or a proxy responded. Only the caller knows
-whether such a call may be repeated.
+the receiver, which is unknown before the first call: then the receiver names it in its refusal, with its agent, so that
+the next tokens need no signature. A call that may have been handled is not retried: the response was lost, a handler
+failed, or a proxy responded. Only the caller knows whether such a call may be repeated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import stamina
 
 from reside.common import tracing
 from reside.common.traceparent import TRACEPARENT
-from reside.jazz import now_ms, sign_request
+from reside.jazz import can_share, now_ms, sign_request
 from reside.model.endpoints import INSTANCE_HEADER, signed_path
 from reside.model.errors import AnswerLost, NotReady, ResideError, from_wire
 from reside.replica.refusals import NotServing, OtherInstance
@@ -41,6 +41,19 @@ _INSTANCE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
+@dataclass(frozen=True)
+class Process:
+    """The process of a receiver that a call has reached.
+
+    Attributes:
+        instance: its id; empty: unknown.
+        agent_id: the agent of the receiver's account; None: unknown, so that tokens are signed.
+    """
+
+    instance: str = ""
+    agent_id: str | None = None
+
+
 async def call_method(
     http: httpx2.AsyncClient,
     credentials: Credentials,
@@ -50,7 +63,7 @@ async def call_method(
     path: str,
     body: dict[str, Any],
     within_s: float = RETRY_WITHIN_S,
-    instances: dict[str, str] | None = None,
+    processes: dict[AccountId, Process] | None = None,
     waiting: Callable[[str], None] | None = None,
 ) -> Json:
     """Call one method.
@@ -63,8 +76,8 @@ async def call_method(
         path: see `reside.model.endpoints.rpc_path`.
         body: the JSON object to send.
         within_s: seconds after which a call that was not handled is no longer retried.
-        instances: endpoint → the process that the last call has reached, which is updated. None saves nothing, and
-            costs a request more.
+        processes: account of a receiver → the process that the last call has reached, which is updated. None saves
+            nothing, and costs a request more.
         waiting: called with the reason after each attempt that was not handled.
 
     Raises:
@@ -73,7 +86,7 @@ async def call_method(
         ResideError: the error that the receiver returned, as the class of its code.
     """
     content = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
-    request = _Request(http, credentials, endpoint, receiver, path, content, {} if instances is None else instances)
+    request = _Request(http, credentials, endpoint, receiver, path, content, {} if processes is None else processes)
     tries = stamina.retry_context(
         on=(*_NOT_SENT, NotServing), attempts=None, timeout=within_s, wait_max=_LONGEST_PAUSE_S, wait_jitter=0.5
     )
@@ -110,27 +123,34 @@ class _Request:
     receiver: AccountId
     path: str
     content: bytes
-    instances: dict[str, str]
+    processes: dict[AccountId, Process]
 
     async def send(self) -> Json:
         """Send the call to the process that receives it, and return the response."""
         for _ in range(_INSTANCES):
             try:
-                return _parse_response(self.endpoint, await self._post(self.instances.get(self.endpoint, "")))
+                return _parse_response(self.endpoint, await self._post(self.processes.get(self.receiver, Process())))
             except OtherInstance as error:
-                self.instances[self.endpoint] = error.instance
+                self.processes[self.receiver] = self._process(error)
         raise NotServing(f"{self.endpoint} is served by another process at each attempt: use fewer pods")
 
-    async def _post(self, instance: str) -> httpx2.Response:
+    def _process(self, refusal: OtherInstance) -> Process:
+        agent_id = refusal.agent_id
+        if agent_id is not None and not can_share(self.credentials, agent_id, self.receiver):
+            agent_id = None
+        return Process(refusal.instance, agent_id)
+
+    async def _post(self, process: Process) -> httpx2.Response:
         token = sign_request(
             self.credentials,
             receiver=self.receiver,
             method="POST",
-            path=signed_path(self.path, instance),
+            path=signed_path(self.path, process.instance),
             body=self.content,
             now_ms=now_ms(),
+            receiver_agent_id=process.agent_id,
         )
-        headers = {"authorization": token, "content-type": "application/json", INSTANCE_HEADER: instance}
+        headers = {"authorization": token, "content-type": "application/json", INSTANCE_HEADER: process.instance}
         if (traceparent := tracing.current()) is not None:
             headers[TRACEPARENT] = traceparent
         url = f"{self.endpoint.rstrip('/')}{self.path}"
@@ -166,7 +186,8 @@ def _parse_response(endpoint: str, response: httpx2.Response) -> Json:
         instance = data.get("instance")
         if response.status_code == httpx2.codes.MISDIRECTED_REQUEST and code == OtherInstance.code:
             if isinstance(instance, str) and _INSTANCE.fullmatch(instance):
-                raise OtherInstance(message, instance)
+                agent_id = data.get("agent")
+                raise OtherInstance(message, instance, agent_id if isinstance(agent_id, str) else None)
             raise ResideError(f"{endpoint} does not name its process: is it a replica?")
         raise from_wire(code, message)
     if response.status_code in (

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from reside.jazz import CoMap, Credentials, Group, Node
+    from reside.jazz import AccountId, CoMap, Credentials, Group, Node
     from reside.locks import LockService
+    from reside.replica.client import Process
     from reside.replica.control_block import ControlBlock
     from reside.replica.health import Health
     from reside.replica.peers import Peer
@@ -45,8 +46,8 @@ class Context:
     """The client for calls of peers."""
     data: dict[str, CoMap] = field(default_factory=dict)
     """Contract identity → that contract's data map."""
-    instances: dict[str, str] = field(default_factory=dict, repr=False)
-    """Endpoint of a peer → the process that the last call has reached (`reside.replica.client.call_method`)."""
+    processes: dict[AccountId, Process] = field(default_factory=dict, repr=False)
+    """Account of a peer → the process that the last call has reached (`reside.replica.client.call_method`)."""
 
     @property
     def name(self) -> str:
@@ -65,7 +66,7 @@ class Context:
         Raises:
             NotReady: a named replica has not published its profile yet.
         """
-        caller = Caller(self.node, self.credentials, self.http, self.settings.access_context, self.instances)
+        caller = Caller(self.node, self.credentials, self.http, self.settings.access_context, self.processes)
         return await find_peers(caller, self.rcb.requirements(), contract_or_key)
 
     async def peer(self, contract_or_key: str) -> Peer:

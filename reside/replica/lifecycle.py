@@ -95,7 +95,15 @@ async def started(
         )
         if declaration.methods:
             # Tokens for an earlier process are refused by its id, so none is refused by its time.
-            rpc.open(context, RequestVerifier(context.node.account_id, clock=context.node.now_ms, since_ms=0))
+            rpc.open(
+                context,
+                RequestVerifier(
+                    context.node.account_id,
+                    clock=context.node.now_ms,
+                    since_ms=0,
+                    credentials=context.credentials,
+                ),
+            )
         stack.push_async_callback(http_server.aclose)  # runs first at the stop: no new calls, and those in progress end
         health.started = True
         _log.info(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from reside.jazz import AccountId, CoMap, Credentials, Json, Node
+    from reside.replica.client import Process
     from reside.replica.profile import Profile
 
 
@@ -31,7 +32,7 @@ class Caller:
     http: httpx2.AsyncClient
     access_context: Literal["internal", "external"]
     """Which endpoint of a peer to call (`ReplicaSettings.access_context`)."""
-    instances: dict[str, str] = field(default_factory=dict)
+    processes: dict[AccountId, Process] = field(default_factory=dict)
     """See `call_method`."""
 
 
@@ -83,7 +84,7 @@ class Peer:
             path=rpc_path(self.name, self.contract, method),
             body=dump(body),
             within_s=within_s,
-            instances=self.caller.instances,
+            processes=self.caller.processes,
         )
         return answer if returns is None else parse_response(returns, answer, f"{self.name}.{method}")
 

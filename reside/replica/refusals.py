@@ -23,10 +23,12 @@ class OtherInstance(NotServing):
 
     Attributes:
         instance: the process that the call has reached; make a token for it, and send the call again.
+        agent_id: the agent that the receiver names as its own, not checked; None: it names none.
     """
 
     code = "other-instance"
 
-    def __init__(self, message: str, instance: str) -> None:
+    def __init__(self, message: str, instance: str, agent_id: str | None = None) -> None:
         super().__init__(message)
         self.instance = instance
+        self.agent_id = agent_id

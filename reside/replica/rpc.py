@@ -114,7 +114,10 @@ class RpcServer:
         if self.context is None or self.verifier is None:
             raise NotServing(f"{self.replica} is starting: try again")
         if request.headers.get(INSTANCE_HEADER) != self.instance:
-            raise OtherInstance(f"this is another process of {self.replica}: make a token for it", self.instance)
+            agent_id = self.context.credentials.agent_id
+            raise OtherInstance(
+                f"this is another process of {self.replica}: make a token for it", self.instance, agent_id
+            )
         async with self._bodies.read(request) as content:
             return await self._handle(self.context, self.verifier, request, content)
 
@@ -163,7 +166,7 @@ def _refusal(error: ResideError) -> Response:
     elif isinstance(error, _NoSuchMethod):
         status = 404
     elif isinstance(error, OtherInstance):
-        return JSONResponse(_body(error) | {"instance": error.instance}, 421)
+        return JSONResponse(_body(error) | {"instance": error.instance, "agent": error.agent_id}, 421)
     else:
         status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     return JSONResponse(_body(error), status)

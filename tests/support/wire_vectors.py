@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
+from support.token_vectors import CALLER, CONTRACT, OTHER, PATH, RECEIVER, tokens
 
-from reside.jazz import Credentials, sign_request
-from reside.jazz.tokens.form import BOUND, digest, parse, signed_text
-from reside.jazz.wire.crypto import Agent
-from reside.jazz.wire.encoding import b58encode
 from reside.jazz.wire.header import unique_header
 from reside.locks.etcd import Etcd
 from reside.locks.service import DEFAULT_TTL_S, DEFAULT_WAIT_S, LEADER_PREFIX, PREFIX
@@ -28,7 +25,6 @@ from reside.model.endpoints import (
     READINESS_PATH,
     account_path,
     rpc_path,
-    signed_path,
 )
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica.transactions import LOCK_PREFIX
@@ -37,90 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "wire"
-CONTRACT: Final = "registry.example/contracts/greeting.v1"
 GROUP: Final = "co_zJZRkGGkfRhZmt5Nktpjkpke2RX"
-NOW: Final = 1_795_266_000_000
-BODY: Final = '{"name":"Zoë"}'
 HOLDER: Final = "greeter on greeter-1-5c9d"
 _LEASE: Final = 7587891234567890123
-_PATH: Final = signed_path(rpc_path("greeter", CONTRACT, "greet"), "Zm9vYmFyYmF6cXV4")
-
-
-def fixed(number: int) -> Credentials:
-    """Return the credentials whose two keys are 32 bytes of this number."""
-    key = b58encode(bytes([number]) * 32)
-    return Credentials.from_secret(f"sealerSecret_z{key}/signerSecret_z{key}")
-
-
-CALLER, OTHER, RECEIVER = fixed(1), fixed(2), fixed(3)
-
-
-def _account(credentials: Credentials) -> dict[str, str]:
-    secret = credentials.agent_secret
-    return {
-        "agentSecret": secret,
-        "agentId": Agent.from_secret(secret).agent_id,
-        "accountId": credentials.account_id,
-    }
-
-
-def _header(credentials: Credentials = CALLER, **changed: Any) -> str:
-    request: dict[str, Any] = {
-        "receiver": RECEIVER.account_id,
-        "method": "POST",
-        "path": _PATH,
-        "body": BODY.encode(),
-        "now_ms": NOW,
-        "nonce": "bm9uY2Utb2YtMTYtYnl0ZXM",
-    }
-    return sign_request(credentials, **(request | changed))
-
-
-def tokens() -> dict[str, Any]:
-    """Return a token with its parts, and requests that its receiver accepts or refuses."""
-    header = _header()
-    fields = header.removeprefix(BOUND).split("~")
-    foreign = "~".join([fields[0], OTHER.account_id, *fields[2:]])
-    forged = "~".join([_header(body=b"{}").removeprefix(BOUND).split("~")[0], *fields[1:]])
-    stolen = _header(OTHER).removeprefix(BOUND).split("~")
-    cases = [
-        _case("valid", header, "accepted"),
-        _case("used before", header, "reused", before=1),
-        _case("no header", None, "missing"),
-        _case("another scheme", f"Bearer {fields[0]}", "malformed"),
-        _case("a field too few", header.rpartition("~")[0], "malformed"),
-        _case("no nonce", _header(nonce=""), "malformed"),
-        _case("a nonce of 65 characters", _header(nonce="n" * 65), "malformed"),
-        _case("60 s old", header, "accepted", now=NOW + 60_000),
-        _case("more than 60 s old", header, "expired", now=NOW + 60_001),
-        _case("60 s ahead", header, "accepted", now=NOW - 60_000),
-        _case("more than 60 s ahead", header, "future", now=NOW - 60_001),
-        _case("for another receiver", _header(receiver=OTHER.account_id), "receiver"),
-        _case("for another method", _header(method="PUT"), "method"),
-        _case("for another process", header, "path", path=_PATH.rpartition("#")[0] + "#b3RoZXI"),
-        _case("for another path", header, "path", path=_PATH.replace("greet#", "leave#")),
-        _case("for another body", header, "body", body="{}"),
-        _case("the name of another account", BOUND + foreign, "account"),
-        _case("a signature of another request", BOUND + forged, "signature"),
-        _case("a signature of another account", BOUND + "~".join([stolen[0], *fields[1:]]), "signature"),
-    ]
-    made = parse(header, BOUND)
-    return {
-        "accounts": {"caller": _account(CALLER), "other": _account(OTHER), "receiver": _account(RECEIVER)},
-        "request": {"method": "POST", "path": _PATH, "body": BODY, "nonce": made.nonce, "madeAt": NOW},
-        "token": {
-            "pathHash": digest(_PATH.encode()),
-            "bodyHash": digest(BODY.encode()),
-            "signedText": signed_text(made),
-            "header": header,
-        },
-        "cases": cases,
-    }
-
-
-def _case(name: str, header: str | None, result: str, **changed: Any) -> dict[str, Any]:
-    request: dict[str, Any] = {"method": "POST", "path": _PATH, "body": BODY, "now": NOW, "before": 0}
-    return {"name": name, "header": header, **request, **changed, "result": result}
 
 
 def locks() -> dict[str, Any]:
@@ -333,6 +248,7 @@ def rpc() -> dict[str, Any]:
     """Return paths, the statuses of codes, and what responses mean for the caller."""
     told = {"error": {"code": "conflict", "message": "it has changed"}}
     moved = {"error": {"code": "other-instance", "message": "another process"}, "instance": "Zm9vYmFyYmF6cXV4"}
+    known = moved | {"agent": RECEIVER.agent_id}
     return {
         "paths": {
             "replica": "greeter",
@@ -341,7 +257,7 @@ def rpc() -> dict[str, Any]:
             "rpc": rpc_path("greeter", CONTRACT, "greet"),
             "account": account_path("greeter"),
             "instance": "Zm9vYmFyYmF6cXV4",
-            "signed": _PATH,
+            "signed": PATH,
             "liveness": LIVENESS_PATH,
             "readiness": READINESS_PATH,
             "metrics": "/metrics",
@@ -356,6 +272,7 @@ def rpc() -> dict[str, Any]:
             _response("an error of a handler", 503, _body("not-ready"), code="not-ready"),
             _response("a receiver that starts", 503, _body("not-serving"), again=True),
             _response("another process", 421, moved, again=True, instance="Zm9vYmFyYmF6cXV4"),
+            _response("another process and its agent", 421, known, again=True, instance="Zm9vYmFyYmF6cXV4"),
             _response("another process without a name", 421, _body("other-instance"), code="error"),
             _response("a proxy without a receiver", 502, "bad gateway", code="not-ready"),
             _response("a proxy that is overloaded", 503, {}, code="not-ready"),

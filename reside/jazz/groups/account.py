@@ -38,6 +38,15 @@ class Credentials:
         """
         return Agent.from_secret(self.agent_secret)
 
+    @property
+    def agent_id(self) -> str:
+        """`<sealer id>/<signer id>`, public.
+
+        Raises:
+            InvalidCredentials: the secret is malformed.
+        """
+        return self._agent.agent_id
+
     @staticmethod
     def generate() -> "Credentials":
         """Generate random credentials, without network access. `Node.register` publishes the account."""

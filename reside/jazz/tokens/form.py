@@ -1,4 +1,4 @@
-"""The two forms of a request token in the Authorization header."""
+"""The three forms of a request token in the Authorization header."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from reside.jazz.wire.encoding import quote
 
 JAZZ: Final = "Jazz "
 BOUND: Final = "Jazz-Bound "
-_NAME: Final = BOUND.strip()
+SHARED: Final = "Jazz-Shared "
 _MAX_HEADER_CHARACTERS: Final = 1024
 _MAX_NONCE_CHARACTERS: Final = 64
 _JAZZ_FIELDS: Final = 3
@@ -19,9 +19,15 @@ _FIELDS: Final = 9
 
 @dataclass(frozen=True)
 class Token:
-    """The fields of a token. In the JavaScript form, the fields from `agent_id` on are empty."""
+    """The fields of a token. In the JavaScript form, the fields from `agent_id` on are empty.
 
-    signature: str = field(repr=False)
+    Attributes:
+        scheme: the form, as the header names it.
+        proof: the signature; in the shared form, the authentication code.
+    """
+
+    scheme: str
+    proof: str = field(repr=False)
     account_id: AccountId
     created_ms: int
     agent_id: str = ""
@@ -32,35 +38,37 @@ class Token:
     body_hash: str = ""
 
     def fields(self) -> list[str]:
-        """Return the fields that the signature of the bound form covers, in the order of the header."""
+        """Return the fields that the proof of the bound and the shared form covers, in the order of the header."""
         about = [self.account_id, str(self.created_ms), self.agent_id, self.nonce]
         return [*about, self.receiver, self.method, self.path_hash, self.body_hash]
 
 
-def parse(header: str | None, scheme: str) -> Token:
-    """Parse the token in a header.
+def parse(header: str | None, *schemes: str) -> Token:
+    """Parse the token in a header, which may have one of these forms.
 
     Raises:
         TokenRefused: the header is missing or malformed.
     """
     if not header:
         raise TokenRefused("missing", "the request has no Authorization header")
-    if not header.startswith(scheme) or len(header) > _MAX_HEADER_CHARACTERS:
-        raise TokenRefused("malformed", f"the Authorization header is not of the form {scheme}…, or too long")
+    scheme = next((each for each in schemes if header.startswith(each)), None)
+    if scheme is None or len(header) > _MAX_HEADER_CHARACTERS:
+        expected = " or ".join(f"{each}…" for each in schemes)
+        raise TokenRefused("malformed", f"the Authorization header is not of the form {expected}, or too long")
     fields = header[len(scheme) :].split("~")
-    if len(fields) != (_FIELDS if scheme == BOUND else _JAZZ_FIELDS):
+    if len(fields) != (_JAZZ_FIELDS if scheme == JAZZ else _FIELDS):
         raise TokenRefused("malformed", "it has too few or too many fields")
-    signature, account_id, created, *rest = fields
+    proof, account_id, created, *rest = fields
     if not created.isascii() or not created.isdigit() or not account_id.startswith("co_z"):
         raise TokenRefused("malformed", "it contains no account id or no time")
     if rest and not 0 < len(rest[1]) <= _MAX_NONCE_CHARACTERS:
         raise TokenRefused("malformed", f"its nonce is empty or longer than {_MAX_NONCE_CHARACTERS} characters")
-    return Token(signature, AccountId(account_id), int(created), *rest)
+    return Token(scheme, proof, AccountId(account_id), int(created), *rest)
 
 
 def signed_text(token: Token) -> str:
-    """Return the text that the signature of the bound form covers."""
-    return f"[{','.join(map(quote, (_NAME, *token.fields())))}]"
+    """Return the text that the proof of the bound and the shared form covers."""
+    return f"[{','.join(map(quote, (token.scheme.strip(), *token.fields())))}]"
 
 
 def digest(data: bytes) -> str:

@@ -5,7 +5,8 @@ from typing import Final
 
 from reside.jazz.groups.account import Credentials
 from reside.jazz.ids import AccountId
-from reside.jazz.tokens.form import BOUND, JAZZ, Token, digest, signed_text
+from reside.jazz.tokens.form import BOUND, JAZZ, SHARED, Token, digest, signed_text
+from reside.jazz.tokens.shared import code_of, remembered_key
 from reside.jazz.wire.crypto import secure_hash
 from reside.jazz.wire.encoding import stable_json
 
@@ -28,8 +29,9 @@ def sign_request(
     body: bytes,
     now_ms: int,
     nonce: str | None = None,
+    receiver_agent_id: str | None = None,
 ) -> str:
-    """Return the Authorization header of the bound form.
+    """Return the Authorization header of the bound form, or of the shared one if the receiver's agent is known.
 
     Args:
         credentials: those of the caller.
@@ -39,11 +41,16 @@ def sign_request(
         body: the bytes of the body; empty if there is none.
         now_ms: the caller's clock, ms since the epoch.
         nonce: random text that is never reused; None generates one.
+        receiver_agent_id: agent of the receiver's account (`can_share`), for the shared form.
+
+    Raises:
+        InvalidContent: `receiver_agent_id` is malformed, or can't be used.
     """
     nonce = nonce if nonce is not None else secrets.token_urlsafe(_NONCE_BYTES)
     agent = credentials._agent
     token = Token(
-        signature="",
+        scheme=BOUND if receiver_agent_id is None else SHARED,
+        proof="",
         account_id=credentials.account_id,
         created_ms=now_ms,
         agent_id=agent.agent_id,
@@ -53,5 +60,7 @@ def sign_request(
         path_hash=digest(path.encode()),
         body_hash=digest(body),
     )
-    signature = agent.sign(signed_text(token))
-    return BOUND + "~".join([signature, *token.fields()])
+    text = signed_text(token)
+    key = None if receiver_agent_id is None else remembered_key(agent, receiver_agent_id)
+    proof = agent.sign(text) if key is None else code_of(text, key)
+    return token.scheme + "~".join([proof, *token.fields()])

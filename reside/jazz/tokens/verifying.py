@@ -2,24 +2,26 @@
 
 A bound token contains the agent of its account, and an account id is the hash of a header that contains only the agent.
 So a bound token is verified without loading anything: a caller who has not proved its account costs two hashes and one
-verification of a signature.
+verification of a signature, or one agreement on a key.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from reside.jazz.errors import InvalidContent, JazzError, TokenRefused
+from reside.jazz.groups.account import Credentials
 from reside.jazz.ids import AccountId
 from reside.jazz.node import Node, now_ms
-from reside.jazz.tokens.form import BOUND, JAZZ, Token, digest, parse, signed_text
+from reside.jazz.tokens.form import BOUND, JAZZ, SHARED, Token, digest, parse, signed_text
 from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory
-from reside.jazz.wire.crypto import secure_hash, verify
+from reside.jazz.tokens.shared import account_of, is_code, shared_key
+from reside.jazz.wire.crypto import Agent, secure_hash, verify
 from reside.jazz.wire.encoding import stable_json
-from reside.jazz.wire.header import account_header
 
 _WINDOW_S: Final = 60
 _KNOWN: Final = 1_000
-"""Agents whose accounts a verifier remembers. An account follows from its agent, so what it remembers stays true."""
+"""Agents that a verifier remembers."""
 _LOAD_WITHIN_S: Final = 2.0
 """How long a token of the JavaScript form may wait for the header of its account."""
 
@@ -38,16 +40,24 @@ async def verify_jazz_token(node: Node, header: str | None, *, now_ms: int, wind
 
 
 def read_request_account(header: str | None) -> AccountId:
-    """Return the account that a bound token names, without verification. Use it only for logs and look-ups.
+    """Return the account that a bound or shared token names, without verification. Use it only for logs and look-ups.
 
     Raises:
         TokenRefused: it is malformed.
     """
-    return parse(header, BOUND).account_id
+    return parse(header, BOUND, SHARED).account_id
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What follows from an agent that has proved its account, so it stays true: its account, and the shared key."""
+
+    account_id: str
+    key: bytes | None = field(default=None, repr=False)
 
 
 class RequestVerifier:
-    """Verify bound tokens and refuse a second use of each.
+    """Verify bound and shared tokens and refuse a second use of each.
 
     Args:
         me: the receiver's account; tokens for others are refused.
@@ -56,6 +66,7 @@ class RequestVerifier:
         used: the record of used tokens; None keeps one in this process and refuses tokens made before `since_ms`.
         since_ms: when this receiver's process started, in ms since the epoch; its predecessor accepted no token made
             later. None takes the time at which the verifier is created.
+        credentials: those of the receiver, for the shared form; None: it is refused.
     """
 
     def __init__(
@@ -66,14 +77,16 @@ class RequestVerifier:
         clock: Callable[[], int] = now_ms,
         used: UsedTokens | None = None,
         since_ms: int | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self._me = me
+        self._agent = credentials._agent if credentials is not None else None
         self._window_s = window_s
         self._clock = clock
         self._used = used if used is not None else UsedTokensInMemory()
         began = self._clock() if since_ms is None else since_ms
         self._earliest_ms = 0 if self._used.persistent else began
-        self._accounts: dict[str, str] = {}
+        self._known: dict[str, _Known] = {}
 
     async def verify(self, header: str | None, *, method: str, path: str, body: bytes) -> AccountId:
         """Verify that a token is valid for exactly this request and was not used; return the account that made it.
@@ -81,7 +94,7 @@ class RequestVerifier:
         Raises:
             TokenRefused: `reason` says why; the message never contains the token.
         """
-        token = parse(header, BOUND)
+        token = parse(header, BOUND) if self._agent is None else parse(header, BOUND, SHARED)
         self._check_time(token)
         if token.receiver != self._me:
             raise TokenRefused("receiver", f"it was made for another receiver than {self._me}")
@@ -91,23 +104,25 @@ class RequestVerifier:
             raise TokenRefused("path", "it was made for another path")
         if token.body_hash != digest(body):
             raise TokenRefused("body", "it was made for another body")
-        known = self._accounts.get(token.agent_id)
-        if (known or _account_of(token.agent_id)) != token.account_id:
+        known = self._known.get(token.agent_id)
+        if (account_of(token.agent_id) if known is None else known.account_id) != token.account_id:
             raise TokenRefused("account", "its agent is not the agent of its account")
-        _check_signature(token, signed_text(token), token.agent_id)
-        if known is None:
-            self._remember(token)
+        if self._agent is not None and token.scheme == SHARED:
+            self._remember(token, _Known(token.account_id, _check_code(token, self._agent, known)))
+        else:
+            _check_signature(token, signed_text(token), token.agent_id)
+            self._remember(token, known or _Known(token.account_id))
         until_ms = token.created_ms + self._window_s * 1000
         key = f"{token.account_id}~{token.nonce}"
         if not await self._used.use(key, until_ms=until_ms, now_ms=self._clock()):
             raise TokenRefused("reused", "it was used before")
         return token.account_id
 
-    def _remember(self, token: Token) -> None:
-        """Remember the account of an agent that has signed a call, so strangers without a key fill nothing."""
-        if len(self._accounts) >= _KNOWN:
-            del self._accounts[next(iter(self._accounts))]
-        self._accounts[token.agent_id] = token.account_id
+    def _remember(self, token: Token, known: _Known) -> None:
+        """Remember an agent that has proved its account, so strangers without a key fill nothing."""
+        if token.agent_id not in self._known and len(self._known) >= _KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[token.agent_id] = known
 
     def _check_time(self, token: Token) -> None:
         _check_time(token, self._clock(), self._window_s)
@@ -134,14 +149,17 @@ async def _load_agent(node: Node, account_id: AccountId) -> str:
     return agent_id
 
 
-def _account_of(agent_id: str) -> str | None:
-    """Return the id of an agent's account; None if the text is not an agent id."""
-    try:
-        return account_header(agent_id).co_id
-    except InvalidContent:
-        return None
-
-
 def _check_signature(token: Token, text: str, agent_id: str) -> None:
-    if not verify(token.signature, text, agent_id.rpartition("/")[2]):
+    if not verify(token.proof, text, agent_id.rpartition("/")[2]):
         raise TokenRefused("signature", "its signature is not one of the account over this request")
+
+
+def _check_code(token: Token, agent: Agent, known: _Known | None) -> bytes:
+    """Check the code of a shared token, and return its key."""
+    try:
+        key = (known and known.key) or shared_key(agent, token.agent_id)
+    except InvalidContent:  # the sealer of its agent can't be used
+        key = None
+    if key is None or not is_code(token.proof, signed_text(token), key):
+        raise TokenRefused("signature", "its code is not one of the account over this request")
+    return key

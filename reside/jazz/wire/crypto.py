@@ -198,7 +198,7 @@ def unseal_key(sealed: str, receiver: Agent, sender_sealer_id: str, material: st
 def seal_key_for_group(key_secret: str, sealer_id: str, material: str) -> str:
     """Seal a key secret as `sealedForGroup_U…`, with an ephemeral key, for all who have a group's sealer."""
     ephemeral = secrets.token_bytes(_KEY_BYTES)
-    key = _shared_key.__wrapped__(ephemeral, sealer_id)
+    key = agree(ephemeral, sealer_id)
     box = crypto_secretbox(stable_json(key_secret).encode(), nonce_of(material), key)
     return "sealedForGroup_U" + b64encode(crypto_scalarmult_base(ephemeral) + box)
 
@@ -242,13 +242,20 @@ def _key_secret(value: Any) -> str | None:
     return value
 
 
-@lru_cache(maxsize=4096)
-def _shared_key(sealer_key: bytes, sealer_id: str) -> bytes:
+def agree(sealer_key: bytes, sealer_id: str) -> bytes:
+    """Return the secret that the owners of two sealers share (X25519).
+
+    Raises:
+        InvalidContent: `sealer_id` is malformed, or a point of low order.
+    """
     public = _tail(sealer_id, "sealer_z", _KEY_BYTES)
     try:
         return crypto_scalarmult(sealer_key, public)
     except CryptoError:
         raise InvalidContent("a sealer id is not a usable key: it is a point of low order") from None
+
+
+_shared_key = lru_cache(maxsize=4096)(agree)
 
 
 @lru_cache(maxsize=4096)

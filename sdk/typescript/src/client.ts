@@ -4,20 +4,28 @@ import type { CryptoProvider } from "cojson";
 import { AnswerLost, fromWire, ResideError, textOf } from "./errors.ts";
 import { isNotSent, post } from "./http.ts";
 import { INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
-import { signRequest } from "./tokens.ts";
+import { sharedKey } from "./shared.ts";
+import { accountOf, signRequest } from "./tokens.ts";
 
 const INSTANCES = 32;
 
-/** What calls need: the account that signs, and the processes that the last calls have reached, by endpoint. */
+/** The process of a receiver that the last call has reached, and the key that its account shares with the caller's. */
+export interface Process {
+  instance: string;
+  key?: Buffer | undefined;
+}
+
+/** What calls need: the account that calls, and the processes of the receivers by their accounts. */
 export interface Caller {
   crypto: CryptoProvider;
   accountId: string;
+  agentId: string;
   agentSecret: string;
-  instances: Map<string, string>;
+  processes: Map<string, Process>;
 }
 
 /** What a response means: a value, or that the call may be sent again because it was not handled. */
-export type Answer = { value: unknown } | { again: true; instance?: string; message: string };
+export type Answer = { value: unknown } | { again: true; instance?: string; agent?: string; message: string };
 
 /** Read a response; the error of the receiver is thrown. */
 export function readResponse(status: number, text: string): Answer {
@@ -29,11 +37,12 @@ export function readResponse(status: number, text: string): Answer {
   const error = isObject(data) && isObject(data.error) ? data.error : undefined;
   if (error && status === 503 && error.code === "not-serving") return { again: true, message: String(error.message) };
   if (error && status === 421 && error.code === "other-instance") {
-    const { instance } = data as { instance?: unknown };
+    const { instance, agent } = data as { instance?: unknown; agent?: unknown };
     if (typeof instance !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(instance)) {
       throw new ResideError("error", "the receiver does not name its process: is it a replica?");
     }
-    return { again: true, instance, message: String(error.message) };
+    const named = typeof agent === "string" ? { agent } : {};
+    return { again: true, instance, ...named, message: String(error.message) };
   }
   if (error) throw fromWire(error.code, error.message);
   if ([502, 503, 504].includes(status)) throw new ResideError("not-ready", `the receiver is not ready: HTTP ${status}`);
@@ -72,9 +81,9 @@ async function attemptCall(
   content: string,
 ): Promise<Answer> {
   for (let tried = 0; tried < INSTANCES; tried += 1) {
-    const instance = caller.instances.get(endpoint) ?? "";
+    const { instance, key } = caller.processes.get(receiver) ?? { instance: "" };
     const request = { method: "POST", path: signedPath(path, instance), body: content };
-    const authorization = signRequest(caller.crypto, caller, receiver, request);
+    const authorization = signRequest(caller.crypto, caller, receiver, request, { key });
     const headers = { authorization, "content-type": "application/json", [INSTANCE_HEADER]: instance };
     let response: { status: number; text: string };
     try {
@@ -85,7 +94,13 @@ async function attemptCall(
     }
     const answer = readResponse(response.status, response.text);
     if ("value" in answer || answer.instance === undefined) return answer;
-    caller.instances.set(endpoint, answer.instance);
+    caller.processes.set(receiver, { instance: answer.instance, key: keyFor(caller, receiver, answer.agent) });
   }
   return { again: true, message: `${endpoint} is served by another process at each attempt: use fewer pods` };
+}
+
+/** Return the key shared with a receiver that has named its agent. Its account is a hash of the agent, so nobody can lie. */
+function keyFor({ crypto, agentSecret }: Caller, receiver: string, agent: string | undefined): Buffer | undefined {
+  const isAgent = agent !== undefined && accountOf(crypto, agent) === receiver;
+  return isAgent ? sharedKey(crypto, agentSecret, agent) : undefined;
 }

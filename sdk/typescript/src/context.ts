@@ -1,5 +1,5 @@
 // A running replica: its account, control block, locks, data and peers.
-import type { CoID, LocalNode, RawAccount, RawCoMap, RawGroup } from "cojson";
+import type { AgentSecret, CoID, LocalNode, RawAccount, RawCoMap, RawGroup } from "cojson";
 import type { Account, Group } from "jazz-tools";
 import type { Caller } from "./client.ts";
 import { ControlBlock } from "./control-block.ts";
@@ -77,7 +77,9 @@ export class Context {
     this.server = server;
     const { accountId, agentSecret, etcdHosts, replicaName } = settings;
     this.locks = new Locks(etcdHosts, accountId, replicaName, () => block.lockUser());
-    this.caller = { crypto: this.node.crypto, accountId, agentSecret, instances: new Map() };
+    const { crypto } = this.node;
+    const agentId = crypto.getAgentID(agentSecret as AgentSecret);
+    this.caller = { crypto, accountId, agentId, agentSecret, processes: new Map() };
   }
 
   get name(): string {

@@ -147,7 +147,8 @@ export class Replica {
   #serving(context: Context) {
     return {
       account: context.account,
-      verifier: new TokenVerifier(context.node.crypto, context.account),
+      agent: context.caller.agentId,
+      verifier: new TokenVerifier(context.node.crypto, context.settings),
       find: (identity: string, method: string) => {
         const handler = this.#methods.get(`${identity}/${method}`);
         const called = this.#contracts.get(identity);

@@ -23,6 +23,8 @@ export type Handler = (account: string, body: Record<string, unknown>) => Promis
 /** What answers calls once the start is complete. */
 export interface Serving {
   account: string;
+  /** The agent of the account: callers that know it need no signature. */
+  agent: string;
   verifier: Pick<TokenVerifier, "verify">;
   find(contract: string, method: string): Handler | undefined;
 }
@@ -148,7 +150,7 @@ export class ReplicaServer {
       if (!serving) throw new ResideError("not-serving", `${this.#replica} is starting: try again`);
       if (request.headers[INSTANCE_HEADER] !== this.instance) {
         const message = `this is another process of ${this.#replica}: make a token for it`;
-        return [421, { error: { code: "other-instance", message }, instance: this.instance }];
+        return [421, { error: { code: "other-instance", message }, instance: this.instance, agent: serving.agent }];
       }
       const content = await this.#bodies.read(request, response, this.#discardMs);
       if (!content) return undefined;

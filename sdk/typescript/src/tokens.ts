@@ -2,13 +2,22 @@
 import { createPublicKey, hash, randomBytes, verify } from "node:crypto";
 import { cojsonInternals, type AgentID, type AgentSecret, type CojsonInternalTypes, type CryptoProvider } from "cojson";
 
+import { fromBase58 } from "./base58.ts";
+import { codeOf, isCode, sharedKey } from "./shared.ts";
+
 type Signature = CojsonInternalTypes.Signature;
 type SignerID = CojsonInternalTypes.SignerID;
 
-const SCHEME = "Jazz-Bound ";
+const BOUND = "Jazz-Bound";
+const SHARED = "Jazz-Shared";
 const WINDOW_MS = 60_000;
 const KNOWN = 1_000;
-const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/** An account and its secret. */
+interface Account {
+  accountId: string;
+  agentSecret: string;
+}
 
 /** The request that a token is for. `path` is the signed path, with the process of the receiver. */
 export interface SignedRequest {
@@ -39,32 +48,47 @@ export function accountOf(crypto: CryptoProvider, agent: string): string {
   return cojsonInternals.idforHeader(header, crypto);
 }
 
-/** Return the `Authorization` header of a request to one receiver. */
+/** Return the `Authorization` header of a request to one receiver; with the key that both share, it has no signature. */
 export function signRequest(
   crypto: CryptoProvider,
-  caller: { accountId: string; agentSecret: string },
+  caller: Account & { agentId: string },
   receiver: string,
   request: SignedRequest,
-  { now = Date.now(), nonce = randomBytes(16).toString("base64url") } = {},
+  { now = Date.now(), nonce = randomBytes(16).toString("base64url"), key }: SignOptions = {},
 ): string {
-  const secret = caller.agentSecret as AgentSecret;
-  const about = [caller.accountId, String(now), crypto.getAgentID(secret), nonce, receiver, request.method];
+  const about = [caller.accountId, String(now), caller.agentId, nonce, receiver, request.method];
   const fields = [...about, digest(request.path), digest(request.body)];
-  const signature = crypto.sign(crypto.getAgentSignerSecret(secret), ["Jazz-Bound", ...fields]);
-  return SCHEME + [signature, ...fields].join("~");
+  if (key) return `${SHARED} ${[codeOf(JSON.stringify([SHARED, ...fields]), key), ...fields].join("~")}`;
+  const signature = crypto.sign(crypto.getAgentSignerSecret(caller.agentSecret as AgentSecret), [BOUND, ...fields]);
+  return `${BOUND} ${[signature, ...fields].join("~")}`;
+}
+
+interface SignOptions {
+  now?: number;
+  nonce?: string;
+  key?: Buffer | undefined;
+}
+
+/** What follows from an agent that has proved its account, so it stays true. */
+interface Known {
+  account: string;
+  /** The key that the agent shares with this account, once it has used it. */
+  key?: Buffer;
+  /** Whether the agent has signed, so its signer is on the curve. */
+  hasSigned?: boolean;
 }
 
 /** Verifies tokens for one account, and refuses a second use of each. */
 export class TokenVerifier {
   readonly #crypto: CryptoProvider;
-  readonly #me: string;
+  readonly #me: Account;
   readonly #clock: () => number;
   #used = new Map<string, number>();
-  /** Agents that have signed a call → their accounts, which follow from them. Strangers without a key fill nothing. */
-  readonly #known = new Map<string, string>();
+  /** By agent. Strangers without a key fill nothing. */
+  readonly #known = new Map<string, Known>();
   #nextSweep = 0;
 
-  constructor(crypto: CryptoProvider, me: string, clock: () => number = Date.now) {
+  constructor(crypto: CryptoProvider, me: Account, clock: () => number = Date.now) {
     this.#crypto = crypto;
     this.#me = me;
     this.#clock = clock;
@@ -73,35 +97,53 @@ export class TokenVerifier {
   /** Return the account that made a token for exactly this request. */
   verify(header: string | undefined, request: SignedRequest): string {
     if (!header) throw new TokenRefused("missing", "the request has no Authorization header");
-    const fields = header.startsWith(SCHEME) && header.length <= 1024 ? header.slice(SCHEME.length).split("~") : [];
-    const [signature = "", account = "", made = "", agent = "", nonce = ""] = fields;
+    const scheme = header.slice(0, header.indexOf(" "));
+    const isOurs = (scheme === BOUND || scheme === SHARED) && header.length <= 1024;
+    const fields = isOurs ? header.slice(scheme.length + 1).split("~") : [];
+    const [proof = "", account = "", made = "", agent = "", nonce = ""] = fields;
     const [receiver, method, path, body] = fields.slice(5);
     const isWhole = fields.length === 9 && /^[0-9]+$/.test(made) && account.startsWith("co_z");
     if (!isWhole || nonce.length < 1 || nonce.length > 64) {
-      throw new TokenRefused("malformed", "it is not of the form Jazz-Bound with nine fields");
+      throw new TokenRefused("malformed", "it is not of the form Jazz-Bound or Jazz-Shared with nine fields");
     }
     const now = this.#clock();
     if (now - Number(made) > WINDOW_MS) throw new TokenRefused("expired", "it is older than 60 s");
     if (Number(made) - now > WINDOW_MS) throw new TokenRefused("future", "it is more than 60 s ahead of this clock");
-    if (receiver !== this.#me) throw new TokenRefused("receiver", `it was made for another receiver than ${this.#me}`);
+    const { accountId } = this.#me;
+    if (receiver !== accountId) throw new TokenRefused("receiver", `it was made for another receiver than ${accountId}`);
     if (method !== request.method) throw new TokenRefused("method", "it was made for another method");
     if (path !== digest(request.path)) throw new TokenRefused("path", "it was made for another path");
     if (body !== digest(request.body)) throw new TokenRefused("body", "it was made for another body");
     const known = this.#known.get(agent);
-    if ((known ?? accountOf(this.#crypto, agent)) !== account) {
+    if ((known?.account ?? accountOf(this.#crypto, agent)) !== account) {
       throw new TokenRefused("account", "its agent is not the agent of its account");
     }
-    const signer = agent.slice(agent.lastIndexOf("/") + 1);
-    const content = ["Jazz-Bound", ...fields.slice(1)];
-    if (!(known ? this.#isSignedAgain(signature, content, signer) : isSigned(signature, content, signer))) {
-      throw new TokenRefused("signature", "its signature is not one of the account over this request");
-    }
-    if (!known) this.#remember(agent, account);
+    const content = [scheme, ...fields.slice(1)];
+    if (scheme === SHARED) this.#checkCode(proof, content, agent, account);
+    else this.#checkSignature(proof, content, agent, account);
     this.#use(`${account}~${nonce}`, Number(made) + WINDOW_MS, now);
     return account;
   }
 
-  /** cojson's `verify` takes half of the time, and is safe for keys that are on the curve, as those of known agents are. */
+  #checkCode(code: string, content: string[], agent: string, account: string): void {
+    const known = this.#known.get(agent);
+    const key = known?.key ?? sharedKey(this.#crypto, this.#me.agentSecret, agent);
+    if (!key || !isCode(code, JSON.stringify(content), key)) {
+      throw new TokenRefused("signature", "its code is not one of the account over this request");
+    }
+    this.#remember(agent, { ...known, account, key });
+  }
+
+  #checkSignature(signature: string, content: string[], agent: string, account: string): void {
+    const signer = agent.slice(agent.lastIndexOf("/") + 1);
+    const known = this.#known.get(agent);
+    if (!(known?.hasSigned ? this.#isSignedAgain(signature, content, signer) : isSigned(signature, content, signer))) {
+      throw new TokenRefused("signature", "its signature is not one of the account over this request");
+    }
+    this.#remember(agent, { ...known, account, hasSigned: true });
+  }
+
+  /** cojson's `verify` takes half of the time, and is safe for keys that are on the curve. */
   #isSignedAgain(signature: string, content: string[], signer: string): boolean {
     try {
       return this.#crypto.verify(signature as Signature, content, signer as SignerID);
@@ -110,10 +152,10 @@ export class TokenVerifier {
     }
   }
 
-  #remember(agent: string, account: string): void {
+  #remember(agent: string, known: Known): void {
     const [oldest] = this.#known.keys();
-    if (this.#known.size >= KNOWN && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(agent, account);
+    if (!this.#known.has(agent) && this.#known.size >= KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(agent, known);
   }
 
   #use(key: string, until: number, now: number): void {
@@ -137,26 +179,4 @@ function isSigned(signature: string, content: string[], signer: string): boolean
   } catch {
     return false; // the key is not on the curve
   }
-}
-
-/** Digits that a number holds exactly: 58 ** 8 is less than 2 ** 53. */
-const DIGITS = 8;
-
-function fromBase58(text: string, prefix: string): Buffer | undefined {
-  if (!text.startsWith(prefix) || text.length > 128) return undefined;
-  const digits = text.slice(prefix.length);
-  let whole = 0n;
-  for (let at = 0; at < digits.length; at += DIGITS) {
-    const part = digits.slice(at, at + DIGITS);
-    let number = 0;
-    for (const digit of part) {
-      const value = ALPHABET.indexOf(digit);
-      if (value < 0) return undefined;
-      number = number * 58 + value;
-    }
-    whole = whole * BigInt(58 ** part.length) + BigInt(number);
-  }
-  const hex = whole === 0n ? "" : whole.toString(16);
-  const zeros = digits.length - digits.replace(/^1+/, "").length;
-  return Buffer.concat([Buffer.alloc(zeros), Buffer.from(hex.padStart(hex.length + (hex.length % 2), "0"), "hex")]);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { callMethod } from "../src/client.ts";
+import { callMethod, type Process } from "../src/client.ts";
 import { AnswerLost, ResideError } from "../src/errors.ts";
 import { INSTANCE_HEADER } from "../src/permissions.ts";
 import { crypto } from "./vectors.ts";
@@ -17,7 +17,7 @@ async function listen(server: Server): Promise<{ endpoint: string; receiver: str
 
 function newCaller() {
   const agentSecret = crypto.newRandomAgentSecret();
-  return { crypto, accountId: "co_zCaller", agentSecret, instances: new Map<string, string>() };
+  return { crypto, accountId: "co_zCaller", agentId: crypto.getAgentID(agentSecret), agentSecret, processes: new Map<string, Process>() };
 }
 
 test("a receiver that refuses a call before it has read the body is called again", async () => {
@@ -32,7 +32,7 @@ test("a receiver that refuses a call before it has read the body is called again
   const target = await listen(server);
   const caller = newCaller();
   for (let round = 0; round < 20; round += 1) {
-    caller.instances.clear();
+    caller.processes.clear();
     assert.equal(await callMethod(caller, target, { text: LONG }), "done");
   }
   server.close();

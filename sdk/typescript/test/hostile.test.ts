@@ -6,7 +6,7 @@ import { connect, type AddressInfo } from "node:net";
 import { test } from "node:test";
 import type { CryptoProvider } from "cojson";
 import { Bodies } from "../src/bodies.ts";
-import { callMethod } from "../src/client.ts";
+import { callMethod, type Process } from "../src/client.ts";
 import type { Context } from "../src/context.ts";
 import { fromWire, type ResideError } from "../src/errors.ts";
 import { PermissionLoop } from "../src/grants.ts";
@@ -24,7 +24,7 @@ async function open(options?: { requestMs?: number; bodies?: Bodies }): Promise<
   const server = new ReplicaServer("greeter", options);
   const port = await server.listen("127.0.0.1", 0);
   const verifier = { verify: () => "co_zCaller" };
-  server.open({ account: "co_zReplica", verifier, find: () => (_account, body) => Promise.resolve(body) });
+  server.open({ account: "co_zReplica", agent: "", verifier, find: () => (_account, body) => Promise.resolve(body) });
   return { server, port };
 }
 
@@ -61,7 +61,7 @@ const logged = async (work: () => Promise<unknown>): Promise<string> => {
 };
 
 const crypto = { getAgentID: () => "sealer_z/signer_z", getAgentSignerSecret: () => "", sign: () => "signature_z" };
-const caller = () => ({ crypto: crypto as unknown as CryptoProvider, accountId: "co_zA", agentSecret: "", instances: new Map<string, string>() });
+const caller = () => ({ crypto: crypto as unknown as CryptoProvider, accountId: "co_zA", agentId: "", agentSecret: "", processes: new Map<string, Process>() });
 const call = (endpoint: string) => callMethod(caller(), { endpoint, receiver: "co_zB", path: "/p" }, {}, { withinMs: 0 });
 
 test("a body that is too long is refused with an answer, announced or not", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cojsonInternals, type AgentSecret } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
+import { sharedKey } from "../src/shared.ts";
 import { accountOf, digest, signRequest, TokenRefused, TokenVerifier } from "../src/tokens.ts";
 import { crypto, load } from "./vectors.ts";
 
@@ -9,7 +10,8 @@ interface Vectors {
   accounts: Record<"caller" | "other" | "receiver", { agentSecret: string; agentId: string; accountId: string }>;
   request: { method: string; path: string; body: string; nonce: string; madeAt: number };
   token: { pathHash: string; bodyHash: string; signedText: string; header: string };
-  cases: { name: string; header: string | null; method: string; path: string; body: string; now: number; before: number; result: string }[];
+  shared: { key: string; text: string; header: string };
+  cases: { name: string; header: string | null; beforeHeader?: string; method: string; path: string; body: string; now: number; before: number; result: string }[];
 }
 
 const vectors = load<Vectors>("tokens");
@@ -34,11 +36,25 @@ test("a token is signed as the vectors say", async () => {
   }
 });
 
+test("a shared token is made as the vectors say, and both accounts compute the same key", async () => {
+  const { request, shared, accounts } = vectors;
+  const { caller, receiver } = accounts;
+  const fields = shared.header.slice("Jazz-Shared ".length).split("~");
+  assert.equal(JSON.stringify(["Jazz-Shared", ...fields.slice(1)]), shared.text);
+  for (const provider of [crypto, await NapiCrypto.create()]) {
+    const key = sharedKey(provider, caller.agentSecret, receiver.agentId)!;
+    assert.equal(key.toString("hex"), shared.key);
+    assert.deepEqual(sharedKey(provider, receiver.agentSecret, caller.agentId), key);
+    const options = { now: request.madeAt, nonce: request.nonce, key };
+    assert.equal(signRequest(provider, caller, receiver.accountId, request, options), shared.header);
+  }
+});
+
 for (const vector of vectors.cases) {
   test(`a token: ${vector.name}: ${vector.result}`, () => {
-    const verifier = new TokenVerifier(crypto, vectors.accounts.receiver.accountId, () => vector.now);
+    const verifier = new TokenVerifier(crypto, vectors.accounts.receiver, () => vector.now);
     const verify = () => verifier.verify(vector.header ?? undefined, vector);
-    for (let count = 0; count < vector.before; count += 1) verify();
+    for (let count = 0; count < vector.before; count += 1) verifier.verify(vector.beforeHeader ?? vector.header!, vector);
     if (vector.result === "accepted") assert.equal(verify(), vectors.accounts.caller.accountId);
     else assert.throws(verify, (error) => error instanceof TokenRefused && error.reason === vector.result);
   });
@@ -50,17 +66,34 @@ test("a signer that is not on the curve is refused, and does not end the process
   for (const signer of ["signer_z", "signer_z1", `signer_z${"z".repeat(44)}`, "signer_z0OIl"]) {
     const agent = `${sealer}/${signer}`;
     const fields = header.with(1, accountOf(crypto, agent)).with(3, agent);
-    const verifier = new TokenVerifier(crypto, vectors.accounts.receiver.accountId, () => vectors.request.madeAt);
+    const verifier = new TokenVerifier(crypto, vectors.accounts.receiver, () => vectors.request.madeAt);
     assert.throws(() => verifier.verify(fields.join("~"), vectors.request), /its signature is not one of the account/);
+  }
+});
+
+test("an agent that has shared a key, with a signer that is not on the curve, does not end the process", async () => {
+  const { receiver, caller } = vectors.accounts;
+  const native = await NapiCrypto.create();
+  const [sealer] = caller.agentId.split("/");
+  for (const signer of ["signer_z", "signer_z1", `signer_z${"z".repeat(44)}`, "signer_z0OIl"]) {
+    const agentId = `${sealer}/${signer}`;
+    const hostile = { ...caller, agentId, accountId: accountOf(native, agentId) };
+    const key = sharedKey(native, caller.agentSecret, receiver.agentId);
+    const verifier = new TokenVerifier(native, receiver, () => vectors.request.madeAt);
+    const sign = (options: object) =>
+      signRequest(native, hostile, receiver.accountId, vectors.request, { now: vectors.request.madeAt, ...options });
+    assert.equal(verifier.verify(sign({ key }), vectors.request), hostile.accountId);
+    assert.throws(() => verifier.verify(sign({}), vectors.request), /its signature is not one of the account/);
   }
 });
 
 test("a verifier remembers at most 1,000 agents, and verifies those that it has forgotten", () => {
   const { receiver } = vectors.accounts;
-  const verifier = new TokenVerifier(crypto, receiver.accountId, () => vectors.request.madeAt);
+  const verifier = new TokenVerifier(crypto, receiver, () => vectors.request.madeAt);
   const callers = Array.from({ length: 1_005 }, () => {
     const agentSecret = crypto.newRandomAgentSecret();
-    return { agentSecret, accountId: accountOf(crypto, crypto.getAgentID(agentSecret)) };
+    const agentId = crypto.getAgentID(agentSecret);
+    return { agentSecret, agentId, accountId: accountOf(crypto, agentId) };
   });
   for (const caller of [...callers, callers[0]!, callers[1_004]!]) {
     const header = signRequest(crypto, caller, receiver.accountId, vectors.request, { now: vectors.request.madeAt });
@@ -75,7 +108,7 @@ test("a verifier remembers at most 1,000 agents, and verifies those that it has 
 test("a malformed signature of an agent that has signed before is refused, and does not end the process", async () => {
   const { receiver, caller } = vectors.accounts;
   const native = await NapiCrypto.create();
-  const verifier = new TokenVerifier(native, receiver.accountId, () => vectors.request.madeAt);
+  const verifier = new TokenVerifier(native, receiver, () => vectors.request.madeAt);
   const sign = () => signRequest(native, caller, receiver.accountId, vectors.request, { now: vectors.request.madeAt });
   verifier.verify(sign(), vectors.request);
   for (const bytes of ["", "1", "1".repeat(64), "z".repeat(88), "2".repeat(500), "0OIl"]) {

@@ -14,7 +14,7 @@ from reside.model.endpoints import rpc_path
 from reside.model.errors import AnswerLost, Conflict, NotAllowed, NotReady, ResideError
 from reside.replica import Replica
 from reside.replica.app import build_app
-from reside.replica.client import call_method
+from reside.replica.client import Process, call_method
 from reside.replica.health import Health
 from reside.replica.rpc import RpcServer
 
@@ -103,11 +103,11 @@ def misdirected(instance: object) -> httpx2.Response:
 
 async def test_a_call_that_reaches_another_process_is_signed_for_it_and_the_next_call_begins_with_it() -> None:
     receiver = Receiver(misdirected("first"), misdirected("second"), httpx2.Response(200, json="done"))
-    instances: dict[str, str] = {}
-    assert await call(receiver, instances=instances) == "done"
+    processes: dict[AccountId, Process] = {}
+    assert await call(receiver, processes=processes) == "done"
     assert receiver.instances == ["", "first", "second"]
     assert len(set(receiver.tokens)) == 3
-    assert await call(receiver, instances=instances) == "done"
+    assert await call(receiver, processes=processes) == "done"
     assert receiver.instances[3:] == ["second"]
 
 

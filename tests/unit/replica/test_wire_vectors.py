@@ -11,6 +11,7 @@ import pytest
 from support.wire_vectors import FILES, FOLDER, load, text_of
 
 from reside.jazz import AccountId, Credentials, RequestVerifier, TokenRefused, sign_request
+from reside.jazz.tokens.shared import shared_key
 from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.header import parse_header
 from reside.locks import LockService
@@ -73,13 +74,36 @@ def test_a_token_is_signed_as_the_vectors_say() -> None:
     assert made == vectors["token"]["header"]
 
 
+def test_a_shared_token_is_made_as_the_vectors_say() -> None:
+    """Both accounts compute the same key, each from its own secret and the other's agent."""
+    vectors = load("tokens")
+    caller, receiver = (
+        Credentials.from_secret(vectors["accounts"][name]["agentSecret"]) for name in ("caller", "receiver")
+    )
+    assert shared_key(caller._agent, receiver.agent_id).hex() == vectors["shared"]["key"]
+    assert shared_key(receiver._agent, caller.agent_id).hex() == vectors["shared"]["key"]
+    request = vectors["request"]
+    made = sign_request(
+        caller,
+        receiver=receiver.account_id,
+        receiver_agent_id=receiver.agent_id,
+        method=request["method"],
+        path=request["path"],
+        body=request["body"].encode(),
+        nonce=request["nonce"],
+        now_ms=request["madeAt"],
+    )
+    assert made == vectors["shared"]["header"]
+
+
 @named(CASES)
 async def test_a_receiver_accepts_and_refuses_tokens_as_the_vectors_say(case: dict[str, Any]) -> None:
     accounts = load("tokens")["accounts"]
-    verifier = RequestVerifier(accounts["receiver"]["accountId"], clock=lambda: case["now"], since_ms=0)
+    receiver = Credentials.from_secret(accounts["receiver"]["agentSecret"])
+    verifier = RequestVerifier(receiver.account_id, clock=lambda: case["now"], since_ms=0, credentials=receiver)
     request = {"method": case["method"], "path": case["path"], "body": case["body"].encode()}
     for _ in range(case["before"]):
-        await verifier.verify(case["header"], **request)
+        await verifier.verify(case.get("beforeHeader", case["header"]), **request)
     if case["result"] == "accepted":
         assert await verifier.verify(case["header"], **request) == accounts["caller"]["accountId"]
         return

@@ -218,11 +218,11 @@ async def test_a_verifier_remembers_at_most_a_thousand_agents_and_none_that_has_
     for caller in [*callers, callers[0], callers[-1]]:
         header = _sign(caller)
         forged = f"{_sign(OTHER).split('~')[0]}~{header.split('~', 1)[1]}"
-        before = dict(receiver.verifier._accounts)
+        before = dict(receiver.verifier._known)
         with pytest.raises(TokenRefused, match="its signature is not one"):
             await receiver.verify(forged)
-        assert receiver.verifier._accounts == before
+        assert receiver.verifier._known == before
         assert await receiver.verify(header) == caller.account_id
         with pytest.raises(TokenRefused, match="its agent is not the agent of its account"):
             await receiver.verify(header.replace(caller.account_id, OTHER.account_id))
-    assert len(receiver.verifier._accounts) == 1_000
+    assert len(receiver.verifier._known) == 1_000

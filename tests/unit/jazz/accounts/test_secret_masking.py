@@ -28,5 +28,5 @@ def test_a_token_is_masked() -> None:
     caller = Credentials.generate()
     header = sign_request(caller, receiver=caller.account_id, method="GET", path="/", body=b"", now_ms=1)
     token = parse(header, BOUND)
-    assert token.signature in header
-    assert token.signature not in repr(token)
+    assert token.proof in header
+    assert token.proof not in repr(token)

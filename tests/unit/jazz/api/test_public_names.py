@@ -58,6 +58,7 @@ def test_the_public_names_are_exactly_these() -> None:
         Watch
         WritePolicy
         WrongKind
+        can_share
         fenced_writes
         make_inbox
         new_passphrase
