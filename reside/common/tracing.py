@@ -54,6 +54,11 @@ _recorder: Recorder | None = None
 _passed_on: ContextVar[str | None] = ContextVar("passed_on", default=None)
 
 
+def is_recording() -> bool:
+    """Return whether this process records spans."""
+    return _recorder is not None
+
+
 def current() -> str | None:
     """Return the traceparent to send or to store; None outside of a trace."""
     return _passed_on.get() if _recorder is None else _recorder.current()

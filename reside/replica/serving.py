@@ -59,7 +59,13 @@ def bind(host: str, port: int) -> socket.socket:
 async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
     """Serve `app` while the block is open; then refuse new connections and let calls in progress end."""
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=_GRACE_S
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,  # a caller is known by its token, never by its address
+        timeout_graceful_shutdown=_GRACE_S,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
