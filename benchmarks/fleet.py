@@ -5,12 +5,13 @@ API server; no kubelet runs, and the Deployments have no replicas. The peers get
 server in the same run: `kubectl apply --server-side` with one file of all objects, and Flux's kustomize-controller if
 `--flux` names the folder in which peers/flux.sh has built it.
 
-Steps: `created`, all declared at once; `none`, all declared again without a change, and one changed behind them;
-`all changed`; `one changed` and `entry added`, the median of several; `drift`, the 95th percentile of the time until a
+Steps: `created`, all declared at once; `none`, all declared again without a change, and one changed behind them; `all
+changed`; `one changed` and `entry added`, the median of several; `drift`, the 95th percentile of the time until a
 deleted Service is back; `restart`, from the start of the process until a change that was declared before it is live;
-`emptied`, from the start of a Sentinel on an empty namespace until all objects are live. CPU is given by process; `API`
-counts requests without watches for each stack of the step; `loop` is the longest standstill of the Sentinel's event
-loop, and the largest CPU time of its thread meanwhile (fleet_process.py).
+`emptied`, from the start of a Sentinel on an empty namespace until all objects are live. CPU is given by process; what
+the API server, etcd and the controllers use for one change of a Deployment is the same for all ways, so it limits each
+ratio. `API` counts requests without watches for each stack of the step; `loop` is the longest standstill of the
+Sentinel's event loop, and the largest CPU time of its thread meanwhile (fleet_process.py).
 
 All ways rest for 5 s between the changes of all stacks and those of one: an engine that has served its number of
 operations hands over to the next one meanwhile.
@@ -56,7 +57,8 @@ REST_S = 5.0
 """Pause between the changes of all stacks and those of one."""
 _SINGLE = 4
 """Revision of the first change of one stack."""
-PARTS = ("python", "engine", "provider", "jazz", "kubectl", "flux", "apiserver")
+_SERVERS = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller-manager": "controllers"}
+PARTS = ("python", "engine", "provider", "jazz", "kubectl", "flux", *_SERVERS.values())
 
 
 @dataclass
@@ -67,9 +69,13 @@ class Bench:
     state: Path
     taken: dict[tuple[str, int, str], list[float]] = field(default_factory=dict)
 
-    def server_cpu(self) -> float:
-        """Return the CPU time of the API server."""
-        return sum(cpu_s(process.pid) for process in marked(self.state) if _name(process.pid) == "kube-apiserver")
+    def server_cpu(self) -> dict[str, float]:
+        """Return the CPU time of the control plane's processes, by part."""
+        used = dict.fromkeys(_SERVERS.values(), 0.0)
+        for process in marked(self.state):
+            if (name := _name(process.pid)) in _SERVERS:
+                used[_SERVERS[name]] += cpu_s(process.pid)
+        return used
 
     @asynccontextmanager
     async def step(self, way: str, count: int, name: str, of: int, made: Fleet | None = None) -> AsyncIterator[Any]:
@@ -82,7 +88,8 @@ class Bench:
         seconds = note.get("seconds", time.monotonic() - began)
         used = {part: value - cpu.get(part, 0.0) for part, value in made.cpu().items()} if made else {}
         used |= {part: note[part] for part in ("kubectl", "flux") if part in note}
-        used["apiserver"] = self.server_cpu() - server
+        after = self.server_cpu()
+        used |= {part: after[part] - server[part] for part in _SERVERS.values()}
         asked = await asyncio.to_thread(api_requests, self.cluster) - requests
         self.taken.setdefault((way, count, name), []).append(seconds)
         loop = made.take_standstill() if made else {}

@@ -34,12 +34,14 @@ const (
 	closing = 30 * time.Second
 )
 
-// Memory limits of the garbage collector for the engine and, through their environment, for providers. GOMEMLIMIT in
-// the user's environment has precedence. With GOGC=50 in addition, an engine could run twice as many operations before
-// it exceeds its limit, but each operation would take a tenth longer.
+// Limits of the garbage collector for the engine and, through their environment, for providers. GOMEMLIMIT and GOGC in
+// the user's environment have precedence. What lives is small beside what an operation discards, so a collection at
+// three times of it, in place of twice, saves a tenth of the CPU time; the memory limits hold before that in a fleet.
 const (
 	engineMemory   = 120 << 20
 	providerMemory = "90MiB"
+	engineGrowth   = 200
+	providerGrowth = "200"
 	supervisorTick = 2 * time.Second
 )
 
@@ -123,14 +125,17 @@ func newPool(folder string, logger *slog.Logger) (*providers.Pool, error) {
 	}
 	return providers.NewPool(providers.Options{
 		Folder: filepath.Join(folder, "plugins"), Guard: guard, Logger: logger,
-		Environment: map[string]string{"GOMEMLIMIT": providerMemory},
+		Environment: map[string]string{"GOMEMLIMIT": providerMemory, "GOGC": providerGrowth},
 	}), nil
 }
 
-// limitMemory sets the memory limit of the garbage collector.
+// limitMemory sets the limits of the garbage collector.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(engineMemory)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(engineGrowth)
 	}
 }
 
