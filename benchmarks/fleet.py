@@ -57,7 +57,8 @@ REST_S = 5.0
 """Pause between the changes of all stacks and those of one."""
 _SINGLE = 4
 """Revision of the first change of one stack."""
-_SERVERS = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller-manager": "controllers"}
+_SERVERS = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller": "controllers"}
+"""Names of processes, of which the kernel keeps 15 characters."""
 PARTS = ("python", "engine", "provider", "jazz", "kubectl", "flux", *_SERVERS.values())
 
 

@@ -36,6 +36,8 @@ _log = structlog.get_logger(__name__)
 QUIET_S: Final = 90.0
 """Seconds without an event or a bookmark after which a watch is resumed on a new connection. Bookmarks arrive every
 minute."""
+SLICE_S: Final = 0.005
+"""Seconds after which a watch lets other tasks run, even if more events are there."""
 LOOK_AGAIN_S: Final = 30.0
 """Seconds between two looks for an optional kind that Kubernetes does not serve, or that we may not read."""
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN})
@@ -118,7 +120,12 @@ async def _list(api: KubernetesApi, cache: Cache, kind: Kind) -> str:
 
 
 async def _events(api: KubernetesApi, cache: Cache, kind: Kind, position: _Position) -> None:
-    """Update the cache from events until the watch ends or is quiet for `QUIET_S`."""
+    """Update the cache from events until the watch ends or is quiet for `QUIET_S`.
+
+    Many events may arrive at once. The next one is then there already, so to wait for it does not let others run.
+    """
+    loop = asyncio.get_running_loop()
+    let_run = loop.time()
     async with aclosing(api.watch(kind, position.version or "")) as events:
         while True:
             try:
@@ -134,3 +141,6 @@ async def _events(api: KubernetesApi, cache: Cache, kind: Kind, position: _Posit
             if event != _BOOKMARK:
                 cache.note(event, live)
             position.version, position.is_resumed = version_of(live) or position.version, False
+            if loop.time() - let_run > SLICE_S:
+                await asyncio.sleep(0)
+                let_run = loop.time()

@@ -169,3 +169,20 @@ async def test_a_version_that_the_api_server_does_not_accept_is_listed_at_once(s
 async def test_refused_credentials_end_the_watch() -> None:
     with pytest.raises(ClusterRefused):
         await follow(Script([ClusterRefused("who are you", 401)]), ObjectCache(), KIND)  # type: ignore[arg-type]
+
+
+async def test_other_tasks_run_while_many_events_of_a_watch_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "SLICE_S", 0.0)
+    script = Script([("ADDED", seen(str(n), str(n))) for n in range(20, 60)])
+    cache, seen_by_other = ObjectCache(), set()
+
+    async def other() -> None:
+        while not script.done.is_set():
+            seen_by_other.add(sum(cache.get(f"ConfigMap/{n}") is not None for n in range(20, 60)))
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(follow(script, cache, KIND))  # type: ignore[arg-type] # as in `play`
+    async with asyncio.timeout(60):
+        await other()
+    task.cancel()
+    assert len(seen_by_other) > 20
