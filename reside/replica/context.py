@@ -33,7 +33,7 @@ class Context:
     node: Node
     """The Jazz node, logged in with the replica's account."""
     credentials: Credentials = field(repr=False)
-    """The replica's Jazz account; it signs calls of peers."""
+    """The replica's Jazz account; it makes the tokens of calls of peers."""
     settings: ReplicaSettings
     health: Health
     """The state that the probes report."""
