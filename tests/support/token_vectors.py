@@ -64,6 +64,8 @@ def tokens() -> dict[str, Any]:
         _case("a field too few", header.rpartition("~")[0], "malformed"),
         _case("no nonce", _header(nonce=""), "malformed"),
         _case("a nonce of 65 characters", _header(nonce="n" * 65), "malformed"),
+        _case("a nonce that JSON escapes", _header(nonce='encrypted_U"'), "accepted"),
+        _case("a time with a leading zero", header.replace(f"~{NOW}~", f"~0{NOW}~"), "malformed"),
         _case("60 s old", header, "accepted", now=NOW + 60_000),
         _case("more than 60 s old", header, "expired", now=NOW + 60_001),
         _case("60 s ahead", header, "accepted", now=NOW - 60_000),
@@ -106,6 +108,7 @@ def _shared_cases() -> list[dict[str, Any]]:
     """Return requests with a code in place of a signature, which is made with the key of caller and receiver."""
     header = _shared()
     fields = header.removeprefix(SHARED).split("~")
+    key, sealer = shared_key(CALLER._agent, RECEIVER.agent_id), CALLER._agent.sealer_id
     return [
         _case("shared: valid", header, "accepted"),
         _case("shared: used before", header, "reused", before=1),
@@ -124,6 +127,9 @@ def _shared_cases() -> list[dict[str, Any]]:
         _case("shared: a code in upper case", SHARED + "~".join([fields[0].upper(), *fields[1:]]), "signature"),
         _case("shared: the code as a signature", BOUND + "~".join(fields), "signature"),
         _case("shared: a sealer of low order", _low_order(fields), "signature"),
+        _case("shared: a nonce that JSON escapes", _shared(nonce='encrypted_U"'), "accepted"),
+        _case("shared: an agent without a signer", _of_agent(fields, sealer, key), "signature"),
+        _case("shared: a letter in place of a signer", _of_agent(fields, f"{sealer}x", key), "signature"),
     ]
 
 
@@ -135,11 +141,15 @@ def _with_code(fields: list[str], other: str) -> str:
 def _low_order(fields: list[str]) -> str:
     """Return the token of an account whose sealer is zero, so that everybody knows its shared secret: 32 zeros."""
     agent_id = f"sealer_z{b58encode(bytes(32))}/{CALLER.agent_id.partition('/')[2]}"
+    return _of_agent(fields, agent_id, hmac.digest(bytes(32), b"Jazz-Shared", "sha256"))
+
+
+def _of_agent(fields: list[str], agent_id: str, key: bytes) -> str:
+    """Return the token of the account of an agent, with a code made with this key."""
     account = account_header(agent_id).co_id
     told = [account, fields[2], agent_id, *fields[4:]]
     text = signed_text(parse(SHARED + "~".join(["", *told]), SHARED))
-    code = code_of(text, hmac.digest(bytes(32), b"Jazz-Shared", "sha256"))
-    return SHARED + "~".join([code, *told])
+    return SHARED + "~".join([code_of(text, key), *told])
 
 
 def _case(name: str, header: str | None, result: str, **changed: Any) -> dict[str, Any]:

@@ -1,18 +1,21 @@
 """The three forms of a request token in the Authorization header."""
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
 from reside.jazz.errors import TokenRefused
 from reside.jazz.ids import AccountId
-from reside.jazz.wire.encoding import quote
+from reside.jazz.wire.encoding import quote_plainly
 
 JAZZ: Final = "Jazz "
 BOUND: Final = "Jazz-Bound "
 SHARED: Final = "Jazz-Shared "
 _MAX_HEADER_CHARACTERS: Final = 1024
 _MAX_NONCE_CHARACTERS: Final = 64
+_TIME: Final = re.compile(r"0|[1-9][0-9]*")
+"""Each time has one text, so the proof covers the field as it was sent."""
 _JAZZ_FIELDS: Final = 3
 _FIELDS: Final = 9
 
@@ -59,7 +62,7 @@ def parse(header: str | None, *schemes: str) -> Token:
     if len(fields) != (_JAZZ_FIELDS if scheme == JAZZ else _FIELDS):
         raise TokenRefused("malformed", "it has too few or too many fields")
     proof, account_id, created, *rest = fields
-    if not created.isascii() or not created.isdigit() or not account_id.startswith("co_z"):
+    if _TIME.fullmatch(created) is None or not account_id.startswith("co_z"):
         raise TokenRefused("malformed", "it contains no account id or no time")
     if rest and not 0 < len(rest[1]) <= _MAX_NONCE_CHARACTERS:
         raise TokenRefused("malformed", f"its nonce is empty or longer than {_MAX_NONCE_CHARACTERS} characters")
@@ -68,7 +71,7 @@ def parse(header: str | None, *schemes: str) -> Token:
 
 def signed_text(token: Token) -> str:
     """Return the text that the proof of the bound and the shared form covers."""
-    return f"[{','.join(map(quote, (token.scheme.strip(), *token.fields())))}]"
+    return f"[{','.join(map(quote_plainly, (token.scheme.strip(), *token.fields())))}]"
 
 
 def digest(data: bytes) -> str:

@@ -26,7 +26,10 @@ def shared_key(agent: Agent, other_agent_id: str) -> bytes:
     Raises:
         InvalidContent: the id of the other agent is malformed, or its sealer is a point of low order.
     """
-    return hmac.digest(agree(agent.sealer_key, other_agent_id.partition("/")[0]), _PURPOSE, "sha256")
+    sealer_id, slash, _ = other_agent_id.partition("/")
+    if not slash:
+        raise InvalidContent("an agent id has no signer")
+    return hmac.digest(agree(agent.sealer_key, sealer_id), _PURPOSE, "sha256")
 
 
 remembered_key = lru_cache(maxsize=1_024)(shared_key)

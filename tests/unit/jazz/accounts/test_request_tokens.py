@@ -1,5 +1,6 @@
 """Request tokens: which requests a receiver accepts, and the errors for the others."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,12 @@ async def test_an_agent_of_another_account_is_refused(agent: str) -> None:
     with pytest.raises(TokenRefused) as refused:
         await _Receiver().verify(header)
     assert refused.value.reason == "account"
+
+
+def test_the_text_of_a_token_is_json_whatever_its_fields_contain() -> None:
+    """The texts of ciphers are no exception here, so the text of one token is never the text of another one."""
+    token = replace(parse(_sign(), BOUND), nonce='encrypted_U","x')
+    assert json.loads(signed_text(token)) == ["Jazz-Bound", *token.fields()]
 
 
 async def test_a_forged_account_with_a_valid_signature_is_refused() -> None:
