@@ -13,9 +13,9 @@ JAZZ: Final = "Jazz "
 BOUND: Final = "Jazz-Bound "
 SHARED: Final = "Jazz-Shared "
 _MAX_HEADER_CHARACTERS: Final = 1024
-_MAX_NONCE_CHARACTERS: Final = 64
 _TIME: Final = re.compile(r"0|[1-9][0-9]*")
 """Each time has one text, so the proof covers the field as it was sent."""
+_NONCE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _JAZZ_FIELDS: Final = 3
 _FIELDS: Final = 9
 
@@ -64,8 +64,8 @@ def parse(header: str | None, *schemes: str) -> Token:
     proof, account_id, created, *rest = fields
     if _TIME.fullmatch(created) is None or not account_id.startswith("co_z"):
         raise TokenRefused("malformed", "it contains no account id or no time")
-    if rest and not 0 < len(rest[1]) <= _MAX_NONCE_CHARACTERS:
-        raise TokenRefused("malformed", f"its nonce is empty or longer than {_MAX_NONCE_CHARACTERS} characters")
+    if rest and _NONCE.fullmatch(rest[1]) is None:
+        raise TokenRefused("malformed", "its nonce is not of 1 to 64 of the characters A-Z a-z 0-9 _ -")
     return Token(scheme, proof, AccountId(account_id), int(created), *rest)
 
 

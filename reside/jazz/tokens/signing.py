@@ -40,7 +40,7 @@ def sign_request(
         path: path with query, as in the request line.
         body: the bytes of the body; empty if there is none.
         now_ms: the caller's clock, ms since the epoch.
-        nonce: random text that is never reused; None generates one.
+        nonce: 1 to 64 characters of `A-Z a-z 0-9 _ -`, never used before; None generates one.
         receiver_agent_id: agent of the receiver's account (`can_share`), for the shared form.
 
     Raises:

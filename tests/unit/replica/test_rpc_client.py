@@ -38,10 +38,9 @@ async def call_through(transport: httpx2.AsyncBaseTransport, **options: Any) -> 
             http,
             Credentials.generate(),
             endpoint="http://greeter/",
-            receiver=AccountId("co_zReceiver"),
             path=PATH,
             body={"name": "Ada"},
-            **options,
+            **({"receiver": AccountId("co_zReceiver")} | options),
         )
 
 
@@ -109,6 +108,30 @@ async def test_a_call_that_reaches_another_process_is_signed_for_it_and_the_next
     assert len(set(receiver.tokens)) == 3
     assert await call(receiver, processes=processes) == "done"
     assert receiver.instances[3:] == ["second"]
+
+
+async def test_a_code_that_is_refused_is_followed_by_a_signature() -> None:
+    """Anybody on the way can add the agent, which is public, to the refusal of a receiver that knows no codes."""
+    known, refused = Credentials.generate(), {"error": {"code": "unauthenticated", "message": "it is malformed"}}
+    named = {
+        "error": {"code": "other-instance", "message": "said the peer"},
+        "instance": "old",
+        "agent": known.agent_id,
+    }
+    receiver = Receiver(
+        httpx2.Response(421, json=named), httpx2.Response(401, json=refused), httpx2.Response(200, json="done")
+    )
+    processes: dict[AccountId, Process] = {}
+    assert await call(receiver, receiver=known.account_id, processes=processes) == "done"
+    assert [token.partition(" ")[0] for token in receiver.tokens] == ["Jazz-Bound", "Jazz-Shared", "Jazz-Bound"]
+    assert processes == {known.account_id: Process("old")}
+
+
+async def test_a_signature_that_is_refused_is_not_repeated() -> None:
+    receiver = Receiver(httpx2.Response(401, json={"error": {"code": "unauthenticated", "message": "it is expired"}}))
+    with pytest.raises(ResideError, match="it is expired"):
+        await call(receiver)
+    assert len(receiver.tokens) == 1
 
 
 async def test_a_receiver_whose_process_changes_at_each_attempt_is_not_asked_for_ever() -> None:
