@@ -90,7 +90,7 @@ async function attemptCall(
       response = await post(endpoint, path, content, headers);
     } catch (error) {
       if (isNotSent(error)) return { again: true, message: `${endpoint} can't be reached: ${textOf(error)}` };
-      throw new AnswerLost(`${endpoint} did not respond: ${textOf(error)}; the call may have been carried out`);
+      throw new AnswerLost("not-ready", `${endpoint} did not respond: ${textOf(error)}; the call may have been carried out`);
     }
     const answer = readResponse(response.status, response.text);
     if ("value" in answer || answer.instance === undefined) return answer;

@@ -30,11 +30,7 @@ export class ResideError extends Error {
 }
 
 /** A call was sent, but no answer arrived: it may have been carried out. */
-export class AnswerLost extends ResideError {
-  constructor(message: string) {
-    super("not-ready", message);
-  }
-}
+export class AnswerLost extends ResideError {}
 
 /** Return the error that a peer reported; an unknown code is `error`. */
 export function fromWire(code: unknown, message: unknown): ResideError {

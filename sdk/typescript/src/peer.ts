@@ -6,7 +6,7 @@ import type { Context } from "./context.ts";
 import { faultsOf, type Contract, type Method, type Returns } from "./contract.ts";
 import { ResideError } from "./errors.ts";
 import { grantedPermissions, keyOf, rpcPath } from "./permissions.ts";
-import { parseProfile, withMaps, type Members } from "./profile.ts";
+import { parseProfile, withMaps, type Profile } from "./profile.ts";
 import { findMap, loadMap, now, targetOf, uniqueId, until } from "./values.ts";
 
 const ALPHA = "registry.reside.internal/reside/contracts/alpha.v1";
@@ -23,7 +23,7 @@ export class Peer<C extends Contract = Contract> {
   readonly #endpoint: string;
   readonly #dataId: string | undefined;
 
-  private constructor(context: Context, account: string, called: C, profile: RawCoMap, members: Members) {
+  private constructor(context: Context, account: string, called: C, profile: RawCoMap, members: Profile) {
     this.account = account;
     this.name = members.name;
     this.number = members.replicaId ?? undefined;

@@ -1,31 +1,24 @@
 // The public profile of a replica (docs/wire.md, section 6).
 import type { LocalNode } from "cojson";
-import { isObject } from "./permissions.ts";
+import { z } from "zod";
 import { loadMap, now } from "./values.ts";
 
+const address = z.string().optional().catch(undefined);
+const Profile = z.object({
+  name: z.string(),
+  replicaId: z.number().nullable().catch(null),
+  endpoints: z.object({ internal: address, external: address }),
+  contracts: z.record(z.string(), z.string().nullable().catch(null)),
+});
+
 /** What the profile of a replica says. */
-export interface Members {
-  name: string;
-  replicaId: number | null;
-  endpoints: Record<string, string>;
-  contracts: Record<string, string | null>;
-}
+export type Profile = z.output<typeof Profile>;
 
 /** Read the members of a profile; undefined if it is not that of a replica, or not yet. */
-export function parseProfile({ name, replicaId, endpoints, contracts }: Record<string, unknown>): Members | undefined {
-  if (typeof name !== "string" || !isObject(endpoints) || !isObject(contracts)) return undefined;
-  const texts = Object.entries(endpoints).filter((entry): entry is [string, string] => typeof entry[1] === "string");
-  const ids = Object.entries(contracts).map(([key, id]) => [key, typeof id === "string" ? id : null] as const);
-  const number = typeof replicaId === "number" ? replicaId : null;
-  return { name, replicaId: number, endpoints: Object.fromEntries(texts), contracts: Object.fromEntries(ids) };
-}
+export const parseProfile = (members: object): Profile | undefined => Profile.safeParse(members).data;
 
 /** Replace members that are ids of maps, as in the first implementation, by their content. */
 export async function withMaps(node: LocalNode, members: Record<string, unknown>): Promise<Record<string, unknown>> {
-  const found = { ...members };
-  for (const name of ["endpoints", "contracts"]) {
-    const id = members[name];
-    if (typeof id === "string") found[name] = now(await loadMap(node, id)).toJSON();
-  }
-  return found;
+  const content = async (value: unknown) => (typeof value === "string" ? now(await loadMap(node, value)).toJSON() : value);
+  return { ...members, endpoints: await content(members.endpoints), contracts: await content(members.contracts) };
 }

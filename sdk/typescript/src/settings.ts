@@ -2,55 +2,31 @@
 import { z } from "zod";
 
 const text = z.string().min(1);
-const Environment = z.object({
-  RESIDE_REPLICA_NAME: text,
-  RESIDE_CONTROL_BLOCK_ID: text.startsWith("co_z"),
-  RESIDE_ACCOUNT_ID: text.startsWith("co_z"),
-  RESIDE_AGENT_SECRET: text.startsWith("sealerSecret_"),
-  RESIDE_SYNC_SERVER_URL: text,
-  RESIDE_ETCD_HOSTS: text,
-  RESIDE_INTERNAL_ENDPOINT: text.optional(),
-  RESIDE_EXTERNAL_ENDPOINT: text.optional(),
-  RESIDE_ACCESS_CONTEXT: z.enum(["internal", "external"]).default("internal"),
-  RESIDE_LISTEN_HOST: text.default("0.0.0.0"),
-  RESIDE_LISTEN_PORT: z.coerce.number().int().min(0).max(65535).default(8080),
-});
+const coId = text.startsWith("co_z");
 
-/** What a replica needs before it can log in. */
-export interface Settings {
-  replicaName: string;
-  controlBlockId: string;
-  accountId: string;
-  agentSecret: string;
-  syncServerUrl: string;
-  etcdHosts: string[];
-  internalEndpoint: string | undefined;
-  externalEndpoint: string | undefined;
-  accessContext: "internal" | "external";
-  listenHost: string;
-  listenPort: number;
-}
+/** What a replica needs before it can log in: `replicaName` is the variable `RESIDE_REPLICA_NAME`, and so on. */
+const Settings = z.object({
+  replicaName: text,
+  controlBlockId: coId,
+  accountId: coId,
+  agentSecret: text.startsWith("sealerSecret_"),
+  syncServerUrl: text,
+  etcdHosts: text.transform((list) => list.split(",").map((host) => host.trim().replace(/\/$/, "")).filter(Boolean)),
+  internalEndpoint: text.optional(),
+  externalEndpoint: text.optional(),
+  accessContext: z.enum(["internal", "external"]).default("internal"),
+  listenHost: text.default("0.0.0.0"),
+  listenPort: z.coerce.number().int().min(0).max(65535).default(8080),
+});
+export type Settings = z.output<typeof Settings>;
+
+const variableOf = (setting: PropertyKey) => `RESIDE_${String(setting).replace(/[A-Z]/g, "_$&").toUpperCase()}`;
 
 /** Read the settings. The error of an invalid environment names the variables, never their values. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
-  const parsed = Environment.safeParse(given);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.code}`);
-    throw new Error(`the environment of this replica is invalid: ${faults.join("; ")}`);
-  }
-  const found = parsed.data;
-  return {
-    replicaName: found.RESIDE_REPLICA_NAME,
-    controlBlockId: found.RESIDE_CONTROL_BLOCK_ID,
-    accountId: found.RESIDE_ACCOUNT_ID,
-    agentSecret: found.RESIDE_AGENT_SECRET,
-    syncServerUrl: found.RESIDE_SYNC_SERVER_URL,
-    etcdHosts: found.RESIDE_ETCD_HOSTS.split(",").map((host) => host.trim().replace(/\/$/, "")).filter(Boolean),
-    internalEndpoint: found.RESIDE_INTERNAL_ENDPOINT,
-    externalEndpoint: found.RESIDE_EXTERNAL_ENDPOINT,
-    accessContext: found.RESIDE_ACCESS_CONTEXT,
-    listenHost: found.RESIDE_LISTEN_HOST,
-    listenPort: found.RESIDE_LISTEN_PORT,
-  };
+  const given = Object.keys(Settings.shape).map((setting) => [setting, environment[variableOf(setting)] || undefined]);
+  const parsed = Settings.safeParse(Object.fromEntries(given));
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path, code }) => `${variableOf(path[0]!)}: ${code}`);
+  throw new Error(`the environment of this replica is invalid: ${faults.join("; ")}`);
 }

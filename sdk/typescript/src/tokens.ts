@@ -1,12 +1,7 @@
 // Bound request tokens (docs/wire.md, section 5).
 import { createPublicKey, hash, randomBytes, verify } from "node:crypto";
-import { cojsonInternals, type AgentID, type AgentSecret, type CojsonInternalTypes, type CryptoProvider } from "cojson";
-
-import { fromBase58 } from "./base58.ts";
-import { codeOf, isCode, sharedKey } from "./shared.ts";
-
-type Signature = CojsonInternalTypes.Signature;
-type SignerID = CojsonInternalTypes.SignerID;
+import { cojsonInternals, type AgentID, type AgentSecret, type CryptoProvider } from "cojson";
+import { codeOf, fromBase58, isCode, jwkOf, sharedKey } from "./shared.ts";
 
 const BOUND = "Jazz-Bound";
 const SHARED = "Jazz-Shared";
@@ -73,9 +68,7 @@ interface SignOptions {
 interface Known {
   account: string;
   /** The key that the agent shares with this account, once it has used it. */
-  key?: Buffer;
-  /** Whether the agent has signed, so its signer is on the curve. */
-  hasSigned?: boolean;
+  key: Buffer | undefined;
 }
 
 /** Verifies tokens for one account, and refuses a second use of each. */
@@ -100,8 +93,7 @@ export class TokenVerifier {
     const scheme = header.slice(0, header.indexOf(" "));
     const isOurs = (scheme === BOUND || scheme === SHARED) && header.length <= 1024;
     const fields = isOurs ? header.slice(scheme.length + 1).split("~") : [];
-    const [proof = "", account = "", made = "", agent = "", nonce = ""] = fields;
-    const [receiver, method, path, body] = fields.slice(5);
+    const [proof = "", account = "", made = "", agent = "", nonce = "", receiver, method, path, body] = fields;
     const isWhole = fields.length === 9 && /^[0-9]+$/.test(made) && account.startsWith("co_z");
     if (!isWhole || nonce.length < 1 || nonce.length > 64) {
       throw new TokenRefused("malformed", "it is not of the form Jazz-Bound or Jazz-Shared with nine fields");
@@ -118,38 +110,19 @@ export class TokenVerifier {
     if ((known?.account ?? accountOf(this.#crypto, agent)) !== account) {
       throw new TokenRefused("account", "its agent is not the agent of its account");
     }
-    const content = [scheme, ...fields.slice(1)];
-    if (scheme === SHARED) this.#checkCode(proof, content, agent, account);
-    else this.#checkSignature(proof, content, agent, account);
-    this.#use(`${account}~${nonce}`, Number(made) + WINDOW_MS, now);
-    return account;
-  }
-
-  #checkCode(code: string, content: string[], agent: string, account: string): void {
-    const known = this.#known.get(agent);
-    const key = known?.key ?? sharedKey(this.#crypto, this.#me.agentSecret, agent);
-    if (!key || !isCode(code, JSON.stringify(content), key)) {
-      throw new TokenRefused("signature", "its code is not one of the account over this request");
-    }
-    this.#remember(agent, { ...known, account, key });
-  }
-
-  #checkSignature(signature: string, content: string[], agent: string, account: string): void {
-    const signer = agent.slice(agent.lastIndexOf("/") + 1);
-    const known = this.#known.get(agent);
-    if (!(known?.hasSigned ? this.#isSignedAgain(signature, content, signer) : isSigned(signature, content, signer))) {
+    const content = JSON.stringify([scheme, ...fields.slice(1)]);
+    let key = known?.key;
+    if (scheme === SHARED) {
+      key ??= sharedKey(this.#crypto, this.#me.agentSecret, agent);
+      if (!key || !isCode(proof, content, key)) {
+        throw new TokenRefused("signature", "its code is not one of the account over this request");
+      }
+    } else if (!isSigned(proof, content, agent.slice(agent.lastIndexOf("/") + 1))) {
       throw new TokenRefused("signature", "its signature is not one of the account over this request");
     }
-    this.#remember(agent, { ...known, account, hasSigned: true });
-  }
-
-  /** cojson's `verify` takes half of the time, and is safe for keys that are on the curve. */
-  #isSignedAgain(signature: string, content: string[], signer: string): boolean {
-    try {
-      return this.#crypto.verify(signature as Signature, content, signer as SignerID);
-    } catch {
-      return false; // the signature is malformed
-    }
+    this.#remember(agent, { account, key });
+    this.#use(`${account}~${nonce}`, Number(made) + WINDOW_MS, now);
+    return account;
   }
 
   #remember(agent: string, known: Known): void {
@@ -168,14 +141,13 @@ export class TokenVerifier {
   }
 }
 
-// The native part of cojson 0.20.19 aborts the process for a key that is not on the curve, so it verifies only later calls.
-function isSigned(signature: string, content: string[], signer: string): boolean {
-  const key = fromBase58(signer, "signer_z");
-  const bytes = fromBase58(signature, "signature_z");
-  if (key?.length !== 32 || bytes?.length !== 64) return false;
+/** Node verifies, since the native part of cojson 0.20.19 aborts the process for a key that is not on the curve. */
+function isSigned(signature: string, content: string, signer: string): boolean {
+  const key = fromBase58(signer, "signer_z", 32);
+  const bytes = fromBase58(signature, "signature_z", 64);
+  if (!key || !bytes) return false;
   try {
-    const jwk = { kty: "OKP", crv: "Ed25519", x: key.toString("base64url") };
-    return verify(null, Buffer.from(JSON.stringify(content)), createPublicKey({ key: jwk, format: "jwk" }), bytes);
+    return verify(null, Buffer.from(content), createPublicKey({ key: jwkOf("Ed25519", key), format: "jwk" }), bytes);
   } catch {
     return false; // the key is not on the curve
   }
