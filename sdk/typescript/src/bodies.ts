@@ -52,7 +52,10 @@ export class Bodies {
         arriving.length += chunk.length;
         this.#held += chunk.length;
         if (arriving.length > MAX_BODY) return tooLong();
-        while (this.#held > this.#most && arriving.length > 0) this.#oldest(arriving).drop();
+        while (this.#held > this.#most && arriving.length > 0) {
+          const [oldest = arriving] = this.#arriving;
+          oldest.drop();
+        }
       });
       request.once("end", () => {
         this.#arriving.delete(arriving);
@@ -60,10 +63,5 @@ export class Bodies {
       });
       request.once("close", () => resolve(undefined)); // after `end`, it changes nothing
     });
-  }
-
-  #oldest(other: Arriving): Arriving {
-    const [first = other] = this.#arriving;
-    return first;
   }
 }

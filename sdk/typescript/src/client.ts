@@ -1,9 +1,10 @@
 // Calls of other replicas (docs/wire.md, section 5).
 import { setTimeout as pause } from "node:timers/promises";
 import type { CryptoProvider } from "cojson";
+import { z } from "zod";
 import { AnswerLost, fromWire, ResideError, textOf } from "./errors.ts";
 import { isNotSent, post } from "./http.ts";
-import { INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
+import { INSTANCE_HEADER, parseJson, signedPath } from "./permissions.ts";
 import { sharedKey } from "./shared.ts";
 import { accountOf, signRequest } from "./tokens.ts";
 
@@ -25,36 +26,31 @@ export interface Caller {
 }
 
 /** What a response means: a value, or that the call may be sent again because it was not handled. */
-export type Answer = { value: unknown } | { again: true; instance?: string; agent?: string; message: string };
+export type Answer = { value: unknown } | { again: true; instance?: string; agent?: string | undefined; message: string };
+
+const Refusal = z.object({
+  error: z.object({ code: z.unknown(), message: z.unknown() }),
+  instance: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).optional().catch(undefined),
+  agent: z.string().optional().catch(undefined),
+});
 
 /** Read a response; the error of the receiver is thrown. */
 export function readResponse(status: number, text: string): Answer {
-  const data = parse(text);
+  const data = parseJson(text);
   if (status >= 200 && status < 300) {
     if (data === undefined) throw new ResideError("error", "the receiver answered without JSON: is it a replica?");
     return { value: data };
   }
-  const error = isObject(data) && isObject(data.error) ? data.error : undefined;
-  if (error && status === 503 && error.code === "not-serving") return { again: true, message: String(error.message) };
-  if (error && status === 421 && error.code === "other-instance") {
-    const { instance, agent } = data as { instance?: unknown; agent?: unknown };
-    if (typeof instance !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(instance)) {
-      throw new ResideError("error", "the receiver does not name its process: is it a replica?");
-    }
-    const named = typeof agent === "string" ? { agent } : {};
-    return { again: true, instance, ...named, message: String(error.message) };
+  const refusal = Refusal.safeParse(data).data;
+  if (!refusal) {
+    if ([502, 503, 504].includes(status)) throw new ResideError("not-ready", `the receiver is not ready: HTTP ${status}`);
+    throw new ResideError("error", `HTTP ${status} without a ReSide error: is it a replica?`);
   }
-  if (error) throw fromWire(error.code, error.message);
-  if ([502, 503, 504].includes(status)) throw new ResideError("not-ready", `the receiver is not ready: HTTP ${status}`);
-  throw new ResideError("error", `HTTP ${status} without a ReSide error: is it a replica?`);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+  const { error, instance, agent } = refusal;
+  if (status === 503 && error.code === "not-serving") return { again: true, message: String(error.message) };
+  if (status !== 421 || error.code !== "other-instance") throw fromWire(error.code, error.message);
+  if (!instance) throw new ResideError("error", "the receiver does not name its process: is it a replica?");
+  return { again: true, instance, agent, message: String(error.message) };
 }
 
 /** Call a method, and send it again while the receiver has not handled it. */

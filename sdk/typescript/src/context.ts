@@ -60,12 +60,19 @@ export interface Transaction {
 /** A started replica. */
 export class Context {
   readonly settings: Settings;
+  readonly name: string;
+  readonly account: string;
   readonly worker: Account;
   readonly node: LocalNode;
   readonly block: ControlBlock;
   readonly locks: Locks;
   readonly caller: Caller;
   readonly server: ReplicaServer;
+  readonly profile: RawCoMap;
+  /** The group of the profile, which everyone can read; it owns unique values that others must find. */
+  readonly public: RawGroup;
+  /** The same as an owner for values of jazz-tools' schemas. */
+  readonly publicGroup: Group;
   /** Contract identity → the value that its data function returned. */
   readonly data = new Map<string, Value>();
 
@@ -76,42 +83,19 @@ export class Context {
     this.block = block;
     this.server = server;
     const { accountId, agentSecret, etcdHosts, replicaName } = settings;
+    [this.name, this.account] = [replicaName, accountId];
+    const profile = worker.profile.$jazz as unknown as { raw: RawCoMap; owner: Group }; // loaded by `Replica.start`
+    [this.profile, this.public, this.publicGroup] = [profile.raw, profile.raw.group, profile.owner];
     this.locks = new Locks(etcdHosts, accountId, replicaName, () => block.lockUser());
     const { crypto } = this.node;
     const agentId = crypto.getAgentID(agentSecret as AgentSecret);
     this.caller = { crypto, accountId, agentId, agentSecret, processes: new Map() };
   }
 
-  get name(): string {
-    return this.settings.replicaName;
-  }
-
-  get account(): string {
-    return this.settings.accountId;
-  }
-
   /** The address for clients outside of the cluster, such as `https://cluster.example.com`; undefined: there is none. */
   get externalEndpoint(): string | undefined {
     const stored = this.block.externalEndpoint;
     return stored === undefined ? this.settings.externalEndpoint : (stored ?? undefined);
-  }
-
-  get profile(): RawCoMap {
-    return (this.#ownProfile.$jazz as unknown as { raw: RawCoMap }).raw;
-  }
-
-  /** The group of the profile, which everyone can read; it owns unique values that others must find. */
-  get public(): RawGroup {
-    return this.profile.group;
-  }
-
-  /** The same as an owner for values of jazz-tools' schemas. */
-  get publicGroup(): Group {
-    return (this.#ownProfile.$jazz as unknown as { owner: Group }).owner;
-  }
-
-  get #ownProfile(): NonNullable<Account["profile"]> {
-    return this.worker.profile; // loaded by `Replica.start`
   }
 
   async loadAccount(id: string): Promise<RawAccount> {
@@ -132,8 +116,8 @@ export class Context {
 
   async peer<C extends Contract>(called: C): Promise<Peer<C>> {
     const [first] = await this.peers(called);
-    if (!first) throw new ResideError("not-ready", `the control block of ${this.name} names no replica for ${called.identity}`);
-    return first;
+    if (first) return first;
+    throw new ResideError("not-ready", `the control block of ${this.name} names no replica for ${called.identity}`);
   }
 
   /** Run `work` under the lock of an object, on current content; then confirm the lock, write, and wait for the server. */

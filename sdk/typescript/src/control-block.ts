@@ -17,7 +17,6 @@ export class ControlBlock {
   readonly #node: LocalNode;
   readonly #permissions: RawCoMap;
   readonly #entries = new Map<string, RawCoMap>();
-  readonly #foreign = new Map<string, string>();
   readonly #missing = new Map<string, string>();
   readonly #loading = new Map<string, Promise<boolean>>();
   readonly #listeners = new Set<() => void>();
@@ -71,8 +70,7 @@ export class ControlBlock {
 
   find(ref: PermissionRef): Entry | undefined {
     const entry = this.#parse(keyOf(ref));
-    const isSame = entry?.ref.permission === ref.permission && entry.ref.instanceId === ref.instanceId;
-    return isSame ? entry : undefined;
+    return entry?.ref.permission === ref.permission && entry.ref.instanceId === ref.instanceId ? entry : undefined;
   }
 
   isGranted(ref: PermissionRef): boolean {
@@ -94,7 +92,7 @@ export class ControlBlock {
     const permissions = now(this.#permissions);
     const loaded = permissions.keys().map(async (key) => {
       const id = permissions.get(key);
-      if (typeof id !== "string" || this.#isKnown(key, id)) return true;
+      if (typeof id !== "string" || this.#entries.get(key)?.id === id) return true;
       const loading = this.#load(key, id);
       return this.#missing.get(key) === id ? false : loading;
     });
@@ -106,33 +104,28 @@ export class ControlBlock {
     if (before) return before;
     const load = async () => {
       const entry = await findMap(this.#node, id, true).catch(() => undefined);
-      if (entry) this.#add(key, entry);
-      else this.#missing.set(key, id);
-      return entry !== undefined;
+      if (!entry) {
+        this.#missing.set(key, id);
+        return false;
+      }
+      this.#missing.delete(key);
+      this.#entries.set(key, entry);
+      if (this.#owns(entry)) entry.subscribe(() => this.#notify());
+      return true;
     };
     const loading = load().finally(() => this.#loading.delete(id));
     this.#loading.set(id, loading);
     return loading;
   }
 
-  #add(key: string, entry: RawCoMap): void {
-    this.#missing.delete(key);
-    if (ownerOf(entry) !== ownerOf(this.root)) {
-      this.#foreign.set(key, entry.id);
-      return;
-    }
-    this.#entries.set(key, entry);
-    entry.subscribe(() => this.#notify());
-  }
-
-  #isKnown(key: string, id: string): boolean {
-    return this.#entries.get(key)?.id === id || this.#foreign.get(key) === id;
+  #owns(entry: RawCoMap): boolean {
+    return ownerOf(entry) === ownerOf(this.root);
   }
 
   #parse(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (!entry || now(this.#permissions).get(key) !== entry.id) return undefined;
-    return parseEntry(key, now(entry).toJSON());
+    const counts = entry && this.#owns(entry) && now(this.#permissions).get(key) === entry.id;
+    return counts ? parseEntry(key, now(entry).toJSON()) : undefined;
   }
 
   #notify(): void {

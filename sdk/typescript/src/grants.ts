@@ -4,8 +4,9 @@ import { ResideError, textOf } from "./errors.ts";
 import { log } from "./logs.ts";
 import { metrics } from "./metrics.ts";
 import type { Context } from "./context.ts";
-import { grantedPermissions, inForce, isEqual, keyOf, nextAct, type Act, type Entry, type Grant, type PermissionRef } from "./permissions.ts";
-import { findUnique, loadMap, now, targetOf, uniqueMap } from "./values.ts";
+import { grantedPermissions, inForce, isEqual, keyOf, nextAct, NOT_GRANTED } from "./permissions.ts";
+import type { Act, Entry, Grant, PermissionRef } from "./permissions.ts";
+import { findUnique, loadMap, now, targetOf } from "./values.ts";
 
 const HANDLER_MS = 60_000;
 
@@ -15,16 +16,13 @@ export type PermissionHandler = (context: Context, ref: PermissionRef, grant: Gr
 /** Handlers of a permission; without `updated`, `granted` is called with the new params. */
 export type PermissionHandlers = Partial<Record<Act, PermissionHandler>>;
 
-/** What a replica declares about permissions: those of its contracts, and their handlers, by contract and name. */
-export interface Declared {
-  implements(ref: PermissionRef): boolean;
-  handlers(ref: PermissionRef): PermissionHandlers;
-}
+/** Returns the handlers of a permission; undefined if it is not in the replica's contracts. */
+export type HandlersOf = (ref: PermissionRef) => PermissionHandlers | undefined;
 
 /** Runs until it is stopped. Grantees are handled side by side; each has one pass at a time. */
 export class PermissionLoop {
   readonly #context: Context;
-  readonly #declared: Declared;
+  readonly #handlersOf: HandlersOf;
   readonly #running = new Map<string, Promise<void>>();
   readonly #due = new Set<string>();
   readonly #failed = new Map<string, number>();
@@ -33,14 +31,14 @@ export class PermissionLoop {
   #incomplete = 0;
   #stopped = false;
 
-  constructor(context: Context, declared: Declared) {
+  constructor(context: Context, handlersOf: HandlersOf) {
     this.#context = context;
-    this.#declared = declared;
+    this.#handlersOf = handlersOf;
   }
 
   start(): void {
-    this.#unsubscribe = this.#context.block.onChange(() => this.#look());
-    this.#look();
+    this.#unsubscribe = this.#context.block.onChange(() => void this.#look());
+    void this.#look();
   }
 
   async stop(): Promise<void> {
@@ -50,18 +48,18 @@ export class PermissionLoop {
     await Promise.all(this.#running.values());
   }
 
-  #look(): void {
-    this.#lookNow().catch((error: unknown) => {
-      log("error", "the control block can't be read", { error: textOf(error) });
-      this.#again("", (this.#incomplete += 1), () => this.#look());
-    });
-  }
-
-  async #lookNow(): Promise<void> {
+  async #look(): Promise<void> {
     const { block } = this.#context;
-    this.#incomplete = (await block.refresh()) ? 0 : this.#incomplete + 1;
-    if (this.#incomplete > 0) this.#again("", this.#incomplete, () => this.#look());
-    for (const account of new Set(block.entries().map((entry) => entry.ref.account))) this.#add(account);
+    let isComplete = false;
+    try {
+      const isLoaded = await block.refresh();
+      for (const account of new Set(block.entries().map((entry) => entry.ref.account))) this.#add(account);
+      isComplete = isLoaded;
+    } catch (error) {
+      log("error", "the control block can't be read", { error: textOf(error) });
+    }
+    this.#incomplete = isComplete ? 0 : this.#incomplete + 1;
+    if (!isComplete) this.#again("", this.#incomplete, () => void this.#look());
   }
 
   #add(account: string): void {
@@ -94,7 +92,7 @@ export class PermissionLoop {
   async #carryOutAll(account: string): Promise<number> {
     const entries = this.#context.block.entries().filter((entry) => entry.ref.account === account);
     const steps = entries.flatMap((entry) => {
-      const act = nextAct(entry, this.#declared.implements(entry.ref));
+      const act = nextAct(entry, this.#handlersOf(entry.ref) !== undefined);
       return act ? [{ entry, act }] : [];
     });
     steps.sort((one, other) => Number(one.act !== "revoked") - Number(other.act !== "revoked"));
@@ -130,14 +128,13 @@ export class PermissionLoop {
   /** Return whether this pod has done it; else it is no longer due, because another pod has. */
   async #carryOut({ ref, expected }: Entry, act: Act): Promise<boolean> {
     const { block } = this.#context;
-    const isImplemented = this.#declared.implements(ref);
-    const grant = isImplemented ? expected : { granted: false, params: {} };
+    const handlers = this.#handlersOf(ref);
+    const grant = handlers ? expected : NOT_GRANTED;
     return this.#context.transaction(`grant/${block.root.id}/${ref.account}`, async (transaction) => {
       await block.refresh();
       const found = block.find(ref);
-      if (!found || nextAct(found, isImplemented) !== act || !isEqual(found.expected, expected)) return false;
-      const handlers = this.#declared.handlers(ref);
-      const handler = act === "updated" ? (handlers.updated ?? handlers.granted) : handlers[act];
+      if (!found || nextAct(found, handlers !== undefined) !== act || !isEqual(found.expected, expected)) return false;
+      const handler = handlers?.[act] ?? (act === "updated" ? handlers?.granted : undefined);
       if (handler) await within(HANDLER_MS, Promise.resolve(handler(this.#context, ref, grant)));
       transaction.stage(() => block.setCurrent(ref, grant));
       return true;
@@ -171,9 +168,9 @@ async function findPublished(context: Context, account: string, create: boolean)
   if (target !== undefined) return loadMap(context.node, target);
   if (!create) return undefined;
   const group = context.node.createGroup();
-  group.addMember((await context.loadAccount(account)), "reader");
+  group.addMember(await context.loadAccount(account), "reader");
   const published = group.createMap({});
-  const made = pointer ?? (await uniqueMap(context.public, name, {}));
+  const made = pointer ?? context.public.createMap({}, null, "private", { uniqueness: name }, { fww: "init" });
   now(made).assign({ target: published.id, value: published.id });
   return published;
 }

@@ -20,8 +20,7 @@ export class Peer<C extends Contract = Contract> {
   readonly #context: Context;
   readonly #contract: C;
   readonly #profile: RawCoMap;
-  readonly #endpoint: string;
-  readonly #dataId: string | undefined;
+  readonly #members: Profile;
 
   private constructor(context: Context, account: string, called: C, profile: RawCoMap, members: Profile) {
     this.account = account;
@@ -30,8 +29,7 @@ export class Peer<C extends Contract = Contract> {
     this.#context = context;
     this.#contract = called;
     this.#profile = profile;
-    this.#endpoint = members.endpoints[context.settings.accessContext] ?? "";
-    this.#dataId = members.contracts[called.identity] ?? undefined;
+    this.#members = members;
   }
 
   static async find<C extends Contract>(context: Context, account: string, called: C): Promise<Peer<C> | undefined> {
@@ -44,8 +42,9 @@ export class Peer<C extends Contract = Contract> {
 
   /** Id of the contract's data, to load it with its schema. */
   get dataId(): string {
-    if (this.#dataId === undefined) throw new ResideError("not-ready", `${this.name} publishes no data of the contract`);
-    return this.#dataId;
+    const id = this.#members.contracts[this.#contract.identity];
+    if (!id) throw new ResideError("not-ready", `${this.name} publishes no data of the contract`);
+    return id;
   }
 
   /** Call a method with this replica's account. */
@@ -54,9 +53,10 @@ export class Peer<C extends Contract = Contract> {
     body: z.input<C["methods"][M]["body"]>,
     options?: { withinMs?: number },
   ): Promise<Returns<C, M>> {
-    if (!this.#endpoint) throw new ResideError("not-ready", `replica ${this.name} publishes no such endpoint`);
+    const endpoint = this.#members.endpoints[this.#context.settings.accessContext];
+    if (!endpoint) throw new ResideError("not-ready", `replica ${this.name} publishes no such endpoint`);
     const path = rpcPath(this.name, this.#contract.identity, method);
-    const target = { endpoint: this.#endpoint, receiver: this.account, path };
+    const target = { endpoint, receiver: this.account, path };
     const answer = await callMethod(this.#context.caller, target, body, options);
     const parsed = this.#contract.methods[method]!.returns.safeParse(answer);
     if (!parsed.success) throw new ResideError("error", `${this.name}.${method} answered ${faultsOf(parsed.error)}`);

@@ -1,5 +1,6 @@
 // Permissions and the names on the wire (docs/wire.md, sections 3 to 5). Pure.
 import { cojsonInternals, type JsonObject, type JsonValue } from "cojson";
+import { z } from "zod";
 
 export const INSTANCE_HEADER = "reside-instance";
 export const rpcPath = (replica: string, contract: string, method: string): string =>
@@ -9,8 +10,10 @@ export const signedPath = (path: string, instance: string): string => `${path}#$
 export const grantedPermissions = (account: string): string => `granted-permissions:for-account:${account}`;
 export const entryName = (key: string): string => `permission:${key}`;
 
+const Grant = z.object({ granted: z.boolean(), params: z.custom<JsonObject>(isObject).catch(() => ({})) });
 /** Whether a permission is granted, or expected to be, and with which parameters. */
-export type Grant = { granted: boolean; params: JsonObject };
+export type Grant = z.output<typeof Grant>;
+export const NOT_GRANTED: Grant = { granted: false, params: {} };
 
 /** A permission of one grantee. */
 export interface PermissionRef {
@@ -34,21 +37,22 @@ export function keyOf({ account, contract, permission, instanceId }: PermissionR
   return [account, contract, permission, ...(instanceId === undefined ? [] : [instanceId])].join(":");
 }
 
-/** Return the grant in a JSON document; undefined, which grants nothing, if it is malformed. */
-export function parseGrant(data: unknown): Grant | undefined {
-  if (!isObject(data) || typeof data.granted !== "boolean") return undefined;
-  return { granted: data.granted, params: isObject(data.params) ? (data.params as JsonObject) : {} };
-}
+const Members = z.object({
+  account: z.string(),
+  identity: z.string(),
+  name: z.string(),
+  instanceId: z.string().optional().catch(undefined),
+  expected: Grant.catch(NOT_GRANTED),
+  current: Grant.optional().catch(undefined),
+});
 
 /** Return the entry that the members of a map represent; undefined if they contradict its key. */
-export function parseEntry(key: string, members: Record<string, unknown>): Entry | undefined {
-  const { account, identity, name, instanceId } = members;
-  if (typeof account !== "string" || typeof identity !== "string" || typeof name !== "string") return undefined;
-  const instance = typeof instanceId === "string" ? instanceId : undefined;
-  const ref: PermissionRef = { account, contract: identity, permission: name, instanceId: instance };
-  if (keyOf(ref) !== key) return undefined;
-  const expected = parseGrant(members.expected) ?? { granted: false, params: {} };
-  return { ref, expected, current: parseGrant(members.current) };
+export function parseEntry(key: string, members: object): Entry | undefined {
+  const { data } = Members.safeParse(members);
+  if (!data) return undefined;
+  const { account, identity: contract, name: permission, instanceId, expected, current } = data;
+  const ref = { account, contract, permission, instanceId };
+  return keyOf(ref) === key ? { ref, expected, current } : undefined;
 }
 
 /** Whether the grantee has the permission. */
@@ -67,6 +71,15 @@ export function nextAct({ expected, current }: Entry, isImplemented: boolean): A
 export function isEqual(one: JsonValue | undefined, other: JsonValue | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return cojsonInternals.stableStringify(one) === cojsonInternals.stableStringify(other);
+}
+
+/** Return the value of a JSON text; undefined: it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 export function isObject(data: unknown): data is Record<string, unknown> {

@@ -1,4 +1,6 @@
 // The class with which a replica's code declares what the replica does, and runs it.
+import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { NapiCrypto } from "jazz-tools/napi";
 import { startWorker } from "jazz-tools/worker";
 import { Call, Context, type Value } from "./context.ts";
@@ -10,7 +12,7 @@ import { log, nameLogs } from "./logs.ts";
 import type { PermissionRef } from "./permissions.ts";
 import { ReplicaServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { SiteFiles, type Site } from "./site.ts";
+import { siteFiles, type Site } from "./site.ts";
 import { accountOf, TokenVerifier } from "./tokens.ts";
 import { assign } from "./values.ts";
 
@@ -107,7 +109,8 @@ export class Replica {
     const worker = await jazz.worker.$jazz.ensureLoaded({ resolve: { profile: true } });
     const block = await attempt(() => ControlBlock.load(worker.$jazz.localNode, settings.controlBlockId));
     const context = new Context(settings, worker, block, server);
-    const endpoint = settings.internalEndpoint ?? (settings.listenPort === 0 ? `http://${settings.listenHost}:${port}` : `http://${settings.replicaName}`);
+    const host = settings.listenPort === 0 ? `${settings.listenHost}:${port}` : settings.replicaName;
+    const endpoint = settings.internalEndpoint ?? `http://${host}`;
     for (const [identity, find] of this.#data) context.data.set(identity, await attempt(() => find(context)));
     const publish = () => this.#publish(context, endpoint);
     publish();
@@ -119,7 +122,7 @@ export class Replica {
         log("error", "the profile can't be published again", { error: textOf(error) }); // the process goes on as it is
       }
     });
-    const loop = new PermissionLoop(context, this.#declared());
+    const loop = new PermissionLoop(context, (ref) => this.#handlersOf(ref));
     loop.start();
     server.open(this.#methods.size === 0 ? undefined : this.#serving(context));
     log("info", "started", { account: accountID, endpoint });
@@ -136,12 +139,9 @@ export class Replica {
     return { context, port, stop };
   }
 
-  #declared() {
-    const of = ({ contract: identity, permission }: PermissionRef) => `${identity}/${permission}`;
-    return {
-      implements: (ref: PermissionRef) => Object.hasOwn(this.#contracts.get(ref.contract)?.permissions ?? {}, ref.permission),
-      handlers: (ref: PermissionRef) => this.#permissions.get(of(ref)) ?? {},
-    };
+  #handlersOf({ contract: identity, permission }: PermissionRef): PermissionHandlers | undefined {
+    const isDeclared = Object.hasOwn(this.#contracts.get(identity)?.permissions ?? {}, permission);
+    return isDeclared ? (this.#permissions.get(`${identity}/${permission}`) ?? {}) : undefined;
   }
 
   #serving(context: Context) {
@@ -160,7 +160,7 @@ export class Replica {
 
   #publish(context: Context, internal: string): void {
     const { block, externalEndpoint: external } = context;
-    if (this.#site) context.server.site = new SiteFiles(context.name, this.#site(context));
+    if (this.#site) context.server.site = siteFiles(context.name, this.#site(context));
     assign(context.profile, {
       name: context.name,
       replicaId: block.number,
@@ -173,17 +173,13 @@ export class Replica {
 }
 
 /** Connect to the sync server once. */
-function reach(url: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const socket = new WebSocket(url);
-    socket.addEventListener("open", () => {
-      resolve();
-      socket.close();
-    });
-    socket.addEventListener("error", () => {
-      reject(new ResideError("not-ready", `the sync server ${url} can't be reached`));
-    });
+async function reach(url: string): Promise<void> {
+  const socket = new WebSocket(url);
+  const failed = once(socket, "error").then(() => {
+    throw new ResideError("not-ready", `the sync server ${url} can't be reached`);
   });
+  await Promise.race([once(socket, "open"), failed]);
+  socket.close();
 }
 
 /** Try a step of the start again while what it needs is not ready. */
@@ -194,8 +190,7 @@ async function attempt<T>(step: () => Promise<T>): Promise<T> {
       return await step();
     } catch (error) {
       if (Date.now() + wait > deadline || !(error instanceof ResideError && error.code === "not-ready")) throw error;
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      await pause(wait);
     }
   }
 }
-

@@ -6,9 +6,9 @@ import { Bodies } from "./bodies.ts";
 import { ResideError, STATUSES, textOf } from "./errors.ts";
 import { log } from "./logs.ts";
 import { metrics, metricsText } from "./metrics.ts";
-import { accountPath, INSTANCE_HEADER, isObject, signedPath } from "./permissions.ts";
+import { accountPath, INSTANCE_HEADER, isObject, parseJson, signedPath } from "./permissions.ts";
 import type { SiteFiles } from "./site.ts";
-import { TokenRefused, type TokenVerifier } from "./tokens.ts";
+import type { TokenVerifier } from "./tokens.ts";
 
 const QUIET_MS = 500;
 const LONGEST_DRAIN_MS = 5_000;
@@ -105,12 +105,12 @@ export class ReplicaServer {
       response.setHeader("cache-control", "no-store");
       return reply(response, 200, { account: this.#serving.account });
     }
-    if (this.site?.answer(sent, request, response)) return; // the names of its files need no escapes
+    if (this.site?.(sent, request, response)) return; // the names of its files need no escapes
     const parts = /^\/replicas\/([^/]+)\/rpc\/(.+)\/([^/]+)$/.exec(path);
     if (!parts) return reply(response, 404, bodyOf(new ResideError("not-found", "there is no such path")));
     if (request.method !== "POST") return end(response, 405, "", "text/plain");
     this.#lastCall = performance.now();
-    await this.#call(request, response, parts.slice(1) as [string, string, string], path);
+    await this.#call(request, response, path, parts.slice(1));
   }
 
   /** Answer if the result can't be sent, for example because it is not JSON. Without this, the process would end. */
@@ -120,15 +120,26 @@ export class ReplicaServer {
     else reply(response, 500, bodyOf(new ResideError("error", `${this.#replica} failed to answer: see its log`)));
   }
 
-  async #call(
-    request: IncomingMessage,
-    response: ServerResponse,
-    [replica, contract, method]: [string, string, string],
-    path: string,
-  ): Promise<void> {
+  async #call(request: IncomingMessage, response: ServerResponse, path: string, parts: string[]): Promise<void> {
     const began = performance.now();
+    const [replica = "", contract = "", method = ""] = parts;
     const handler = this.#serving?.find(contract, method);
-    const answer = await this.#handle([request, response], replica, handler, path, method);
+    const handle = async (): Promise<[number, unknown] | undefined> => {
+      const serving = this.#serving;
+      if (!serving) throw new ResideError("not-serving", `${this.#replica} is starting: try again`);
+      if (request.headers[INSTANCE_HEADER] !== this.instance) {
+        const message = `this is another process of ${this.#replica}: make a token for it`;
+        return [421, { error: { code: "other-instance", message }, instance: this.instance, agent: serving.agent }];
+      }
+      const content = await this.#bodies.read(request, response, this.#discardMs);
+      if (!content) return undefined;
+      const signed = { method: request.method ?? "", path: signedPath(path, this.instance), body: content };
+      const account = serving.verifier.verify(request.headers.authorization, signed);
+      if (replica !== this.#replica) throw new ResideError("not-found", `this is replica ${this.#replica}, not ${replica}`);
+      if (!handler) throw new ResideError("not-found", `${this.#replica} has no method ${method} of this contract`);
+      return [200, (await handler(account, parse(content))) ?? null];
+    };
+    const answer = await handle().catch((error: unknown) => this.#refusal(error, method));
     if (!answer) return; // the caller has left
     const [status, body] = answer;
     const names = handler ? { contract, method } : { contract: "unknown", method: "unknown" };
@@ -138,52 +149,16 @@ export class ReplicaServer {
     reply(response, status, body);
   }
 
-  async #handle(
-    [request, response]: [IncomingMessage, ServerResponse],
-    replica: string,
-    handler: Handler | undefined,
-    path: string,
-    method: string,
-  ): Promise<[number, unknown] | undefined> {
-    try {
-      const serving = this.#serving;
-      if (!serving) throw new ResideError("not-serving", `${this.#replica} is starting: try again`);
-      if (request.headers[INSTANCE_HEADER] !== this.instance) {
-        const message = `this is another process of ${this.#replica}: make a token for it`;
-        return [421, { error: { code: "other-instance", message }, instance: this.instance, agent: serving.agent }];
-      }
-      const content = await this.#bodies.read(request, response, this.#discardMs);
-      if (!content) return undefined;
-      const account = authenticate(serving, request, signedPath(path, this.instance), content);
-      if (replica !== this.#replica) {
-        throw new ResideError("not-found", `this is replica ${this.#replica}, not ${replica}`);
-      }
-      if (!handler) throw new ResideError("not-found", `${this.#replica} has no method ${method} of this contract`);
-      return [200, (await handler(account, parse(content))) ?? null];
-    } catch (error) {
-      if (error instanceof ResideError) return [STATUSES[error.code], bodyOf(error)];
-      log("error", "call failed", { method, error: error instanceof Error ? (error.stack ?? error.message) : "" });
-      return [500, bodyOf(new ResideError("error", `${this.#replica} failed to handle ${method}: see its log`))];
-    }
-  }
-}
-
-function authenticate(serving: Serving, request: IncomingMessage, path: string, body: Buffer): string {
-  try {
-    return serving.verifier.verify(request.headers.authorization, { method: request.method ?? "", path, body });
-  } catch (error) {
-    if (error instanceof TokenRefused) throw new ResideError("unauthenticated", error.message);
-    throw error;
+  #refusal(error: unknown, method: string): [number, unknown] {
+    if (error instanceof ResideError) return [STATUSES[error.code], bodyOf(error)];
+    log("error", "call failed", { method, error: error instanceof Error ? (error.stack ?? error.message) : "" });
+    return [500, bodyOf(new ResideError("error", `${this.#replica} failed to handle ${method}: see its log`))];
   }
 }
 
 function parse(content: Buffer): Record<string, unknown> {
-  let body: unknown;
-  try {
-    body = JSON.parse(content.length === 0 ? "{}" : content.toString());
-  } catch {
-    throw new ResideError("invalid-input", "the body is not JSON: send a JSON object");
-  }
+  const body = content.length === 0 ? {} : parseJson(content.toString());
+  if (body === undefined) throw new ResideError("invalid-input", "the body is not JSON: send a JSON object");
   if (!isObject(body)) throw new ResideError("invalid-input", "the body is not a JSON object: send one, e.g. {}");
   return body;
 }

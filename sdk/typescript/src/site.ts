@@ -18,43 +18,36 @@ export interface Site {
 const NAME = /^$|^[a-z0-9][a-z0-9-]*(\.[a-z0-9-]+)+$/;
 const ORIGIN = /^(https?|wss?):\/\/[a-z0-9.-]+(:([0-9]+|\*))?$/;
 
-/** The answers to requests for the files of a site. */
-export class SiteFiles {
-  readonly #base: string;
-  readonly #files: Map<string, StaticFile & { etag: string }>;
-  readonly #headers: Record<string, string>;
+/** Answers a request for a file of a site; false if there is none of this path. */
+export type SiteFiles = (path: string, request: IncomingMessage, response: ServerResponse) => boolean;
 
-  constructor(replica: string, { files, connect = [] }: Site) {
-    const wrong = Object.keys(files).find((name) => !NAME.test(name)) ?? connect.find((origin) => !ORIGIN.test(origin));
-    if (wrong !== undefined) throw new Error(`${wrong} is no name of a file with an extension, or no origin`);
-    this.#base = `/replicas/${replica}`;
-    const etag = (body: string | Buffer) => `"${createHash("sha256").update(body).digest("base64url")}"`;
-    const named = Object.entries(files).map(([name, file]) => [`${this.#base}/${name}`, { ...file, etag: etag(file.body) }] as const);
-    this.#files = new Map(named);
-    this.#headers = {
-      "cache-control": "no-cache",
-      "content-security-policy": policy(connect),
-      "cross-origin-opener-policy": "same-origin",
-      "cross-origin-resource-policy": "same-origin",
-      "referrer-policy": "no-referrer",
-      "x-content-type-options": "nosniff",
-    };
-  }
-
-  /** Answer a request for a file; false if there is none of this path. */
-  answer(path: string, request: IncomingMessage, response: ServerResponse): boolean {
-    const isBare = path === this.#base && this.#files.has(`${path}/`);
-    const file = this.#files.get(isBare ? `${path}/` : path);
+export function siteFiles(replica: string, { files, connect = [] }: Site): SiteFiles {
+  const wrong = Object.keys(files).find((name) => !NAME.test(name)) ?? connect.find((origin) => !ORIGIN.test(origin));
+  if (wrong !== undefined) throw new Error(`${wrong} is no name of a file with an extension, or no origin`);
+  const base = `/replicas/${replica}`;
+  const etagOf = ({ body }: StaticFile) => `"${createHash("sha256").update(body).digest("base64url")}"`;
+  const found = new Map(Object.entries(files).map(([name, file]) => [`${base}/${name}`, { ...file, etag: etagOf(file) }]));
+  const common = {
+    "cache-control": "no-cache",
+    "content-security-policy": policy(connect),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+  };
+  return (path, request, response) => {
+    const isBare = path === base;
+    const file = found.get(isBare ? `${base}/` : path);
     if (!file) return false;
     const end = (status: number, headers: Record<string, string>, body: string | Buffer = "") => {
-      response.writeHead(status, { ...this.#headers, ...headers }).end(body);
+      response.writeHead(status, { ...common, ...headers }).end(body);
       return true;
     };
     if (request.method !== "GET") return end(405, { allow: "GET" });
-    if (isBare) return end(308, { location: `${this.#base}/` }); // the names in the page are relative
+    if (isBare) return end(308, { location: `${base}/` }); // the names in the page are relative
     const { etag, type, body } = file;
     return request.headers["if-none-match"] === etag ? end(304, { etag }) : end(200, { etag, "content-type": type }, body);
-  }
+  };
 }
 
 /** `wasm-unsafe-eval` and `data:` are for the cryptography of Jazz, a WebAssembly module inside of the script. */

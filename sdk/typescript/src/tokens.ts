@@ -1,6 +1,7 @@
 // Bound request tokens (docs/wire.md, section 5).
 import { createPublicKey, hash, randomBytes, verify } from "node:crypto";
 import { cojsonInternals, type AgentID, type AgentSecret, type CryptoProvider } from "cojson";
+import { ResideError } from "./errors.ts";
 import { codeOf, fromBase58, isCode, jwkOf, sharedKey } from "./shared.ts";
 
 const BOUND = "Jazz-Bound";
@@ -22,11 +23,11 @@ export interface SignedRequest {
 }
 
 /** Why a token is refused. The message never contains the token. */
-export class TokenRefused extends Error {
+export class TokenRefused extends ResideError {
   readonly reason: string;
 
   constructor(reason: string, message: string) {
-    super(message);
+    super("unauthenticated", message);
     this.reason = reason;
   }
 }

@@ -1,6 +1,7 @@
 // Maps in Jazz by their ids and unique names, below jazz-tools' typed values.
-import { cojsonInternals, type CoID, type JsonObject, type JsonValue, type LocalNode, type RawCoMap, type RawGroup } from "cojson";
+import { cojsonInternals, type CoID, type JsonValue, type LocalNode, type RawCoMap, type RawGroup } from "cojson";
 import { ResideError } from "./errors.ts";
+import { isEqual } from "./permissions.ts";
 
 const ID = /^co_z[1-9A-HJ-NP-Za-km-z]{10,60}$/;
 
@@ -41,47 +42,34 @@ export async function findUnique(node: LocalNode, group: string, name: string): 
   return found && now(found).keys().length > 0 ? found : undefined;
 }
 
-/** Load the map with a unique name in a group, or create it. */
-export async function uniqueMap(group: RawGroup, name: string, init: JsonObject): Promise<RawCoMap> {
-  const node = group.core.node;
-  const found = await findUnique(node, group.id, name);
-  return found ?? group.createMap(init, null, "private", { uniqueness: name }, { fww: "init" });
-}
-
 /** Set the members of a map that differ. */
 export function assign(map: RawCoMap, members: Record<string, JsonValue>): void {
   const before = now(map);
-  const same = (key: string) =>
-    before.get(key) !== undefined &&
-    cojsonInternals.stableStringify(before.get(key) as JsonValue) === cojsonInternals.stableStringify(members[key]!);
-  const changed = Object.fromEntries(Object.entries(members).filter(([key]) => !same(key)));
-  if (Object.keys(changed).length > 0) before.assign(changed);
+  const changed = Object.entries(members).filter(([key, value]) => !isEqual(before.get(key), value));
+  if (changed.length > 0) before.assign(Object.fromEntries(changed));
 }
 
 /** Wait until `look` returns something, at each state of a map. */
 export function until<T>(map: RawCoMap, look: (state: RawCoMap) => T | undefined, signal?: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      signal?.removeEventListener("abort", stop);
-      queueMicrotask(() => unsubscribe());
-    };
-    const stop = () => {
-      end();
-      reject(new ResideError("not-ready", "the wait was aborted"));
-    };
-    if (signal?.aborted) return reject(new ResideError("not-ready", "the wait was aborted"));
-    signal?.addEventListener("abort", stop, { once: true });
+  let end: (() => void) | undefined;
+  const found = new Promise<T>((resolve, reject) => {
+    const stop = () => reject(new ResideError("not-ready", "the wait was aborted"));
+    if (signal?.aborted) return stop();
     const unsubscribe = map.subscribe((state) => {
       try {
-        const found = look(now(state));
-        if (found === undefined) return;
-        resolve(found);
+        const seen = look(now(state));
+        if (seen !== undefined) resolve(seen);
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)));
       }
-      end();
     });
+    signal?.addEventListener("abort", stop, { once: true });
+    end = () => {
+      unsubscribe();
+      signal?.removeEventListener("abort", stop);
+    };
   });
+  return found.finally(() => end?.());
 }
 
 /** Wait until everything that the sync server had of loaded values has arrived: one round trip for a small value. */
@@ -105,6 +93,5 @@ export async function catchUp(node: LocalNode, small: RawCoMap, withinMs = 30_00
 
 /** Return the id that a look-up points to. */
 export function targetOf(pointer: RawCoMap): string | undefined {
-  const found = [pointer.get("target"), pointer.get("value")].find((id) => typeof id === "string");
-  return found;
+  return [pointer.get("target"), pointer.get("value")].find((id) => typeof id === "string");
 }

@@ -144,7 +144,7 @@ test("an entry that can't be compared fails the pass of its grantee, not the pro
   const bad: Entry = { ref, current: undefined, get expected(): never { throw new RangeError("too deep"); } };
   const block = { refresh: () => Promise.resolve(true), entries: () => [bad], onChange: () => () => undefined };
   const context = { name: "greeter", block } as unknown as Context;
-  const loop = new PermissionLoop(context, { implements: () => true, handlers: () => ({}) });
+  const loop = new PermissionLoop(context, () => ({}));
   const lines = await logged(async () => {
     loop.start();
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { INSTANCE_HEADER } from "../src/permissions.ts";
 import { ReplicaServer, type Handler } from "../src/server.ts";
-import { SiteFiles } from "../src/site.ts";
+import { siteFiles } from "../src/site.ts";
 
 const PATH = "/replicas/greeter/rpc/c/m";
 const TOO_LONG = Buffer.alloc((3 << 20) + 1, 32);
@@ -58,7 +58,7 @@ test("a site has the declared files only, for GET only, and a policy for its scr
   const server = new ReplicaServer("console");
   const url = `http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`;
   const files = { "": { type: "text/html", body: "<p>hi" }, "page.js": { type: "text/javascript", body: "1" } };
-  server.site = new SiteFiles("console", { files, connect: ["wss://cluster.example.com"] });
+  server.site = siteFiles("console", { files, connect: ["wss://cluster.example.com"] });
   const get = (path: string, options: RequestInit = {}) => fetch(url + path, { redirect: "manual", ...options });
   const page = await get("/replicas/console/?query");
   assert.equal(await page.text(), "<p>hi");
@@ -85,10 +85,10 @@ test("a site has the declared files only, for GET only, and a policy for its scr
 test("a site whose names or origins would change the meaning of its answers is refused", () => {
   const file = { type: "text/plain", body: "" };
   for (const name of ["rpc/x", "account", "../a.js", "A.js"]) {
-    assert.throws(() => new SiteFiles("console", { files: { [name]: file } }), name);
+    assert.throws(() => siteFiles("console", { files: { [name]: file } }), name);
   }
   for (const origin of ["*", "wss://a; script-src *", "wss://a b", "wss://a\r\nx: y"]) {
-    assert.throws(() => new SiteFiles("console", { files: {}, connect: [origin] }), origin);
+    assert.throws(() => siteFiles("console", { files: {}, connect: [origin] }), origin);
   }
 });
 
