@@ -8,7 +8,7 @@ import { ResideError, textOf } from "./errors.ts";
 import { Locks, type Held } from "./locks.ts";
 import { log } from "./logs.ts";
 import { Peer } from "./peer.ts";
-import type { PermissionRef } from "./permissions.ts";
+import { inForce, type PermissionRef } from "./permissions.ts";
 import type { ReplicaServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
 import { catchUp } from "./values.ts";
@@ -38,12 +38,11 @@ export class Call<C extends Contract = Contract> {
   /** Throw unless the caller has this permission; return the params with which it was granted. */
   require(permission: keyof C["permissions"] & string, instanceId?: string): Record<string, unknown> {
     const ref = this.#ref(permission, instanceId);
-    if (!this.context.block.isGranted(ref)) {
-      const of = instanceId === undefined ? "" : ` for ${instanceId}`;
-      const what = `the call needs the permission ${permission}${of} of ${ref.contract}`;
-      throw new ResideError("not-allowed", `${what}, which ${this.account} was not granted by ${this.context.name}`);
-    }
-    return { ...this.context.block.find(ref)!.expected.params };
+    const entry = this.context.block.find(ref);
+    if (inForce(entry)) return { ...entry.expected.params };
+    const of = instanceId === undefined ? "" : ` for ${instanceId}`;
+    const what = `the call needs the permission ${permission}${of} of ${ref.contract}`;
+    throw new ResideError("not-allowed", `${what}, which ${this.account} was not granted by ${this.context.name}`);
   }
 
   #ref(permission: string, instanceId?: string): PermissionRef {

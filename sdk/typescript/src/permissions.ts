@@ -8,7 +8,6 @@ export const rpcPath = (replica: string, contract: string, method: string): stri
 export const accountPath = (replica: string): string => `/replicas/${replica}/account`;
 export const signedPath = (path: string, instance: string): string => `${path}#${instance}`;
 export const grantedPermissions = (account: string): string => `granted-permissions:for-account:${account}`;
-export const entryName = (key: string): string => `permission:${key}`;
 
 const Grant = z.object({ granted: z.boolean(), params: z.custom<JsonObject>(isObject).catch(() => ({})) });
 /** Whether a permission is granted, or expected to be, and with which parameters. */

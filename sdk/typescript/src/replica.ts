@@ -13,7 +13,7 @@ import type { PermissionRef } from "./permissions.ts";
 import { ReplicaServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { siteFiles, type Site } from "./site.ts";
-import { accountOf, TokenVerifier } from "./tokens.ts";
+import { accountOf, newVerifier } from "./tokens.ts";
 import { assign } from "./values.ts";
 
 const STEP_MS = 270_000;
@@ -148,7 +148,7 @@ export class Replica {
     return {
       account: context.account,
       agent: context.caller.agentId,
-      verifier: new TokenVerifier(context.node.crypto, context.settings),
+      verify: newVerifier(context.node.crypto, context.settings),
       find: (identity: string, method: string) => {
         const handler = this.#methods.get(`${identity}/${method}`);
         const called = this.#contracts.get(identity);

@@ -8,7 +8,7 @@ import { log } from "./logs.ts";
 import { metrics, metricsText } from "./metrics.ts";
 import { accountPath, INSTANCE_HEADER, isObject, parseJson, signedPath } from "./permissions.ts";
 import type { SiteFiles } from "./site.ts";
-import type { TokenVerifier } from "./tokens.ts";
+import type { Verify } from "./tokens.ts";
 
 const QUIET_MS = 500;
 const LONGEST_DRAIN_MS = 5_000;
@@ -25,7 +25,7 @@ export interface Serving {
   account: string;
   /** The agent of the account: callers that know it need no signature. */
   agent: string;
-  verifier: Pick<TokenVerifier, "verify">;
+  verify: Verify;
   find(contract: string, method: string): Handler | undefined;
 }
 
@@ -134,7 +134,7 @@ export class ReplicaServer {
       const content = await this.#bodies.read(request, response, this.#discardMs);
       if (!content) return undefined;
       const signed = { method: request.method ?? "", path: signedPath(path, this.instance), body: content };
-      const account = serving.verifier.verify(request.headers.authorization, signed);
+      const account = serving.verify(request.headers.authorization, signed);
       if (replica !== this.#replica) throw new ResideError("not-found", `this is replica ${this.#replica}, not ${replica}`);
       if (!handler) throw new ResideError("not-found", `${this.#replica} has no method ${method} of this contract`);
       return [200, (await handler(account, parse(content))) ?? null];

@@ -72,24 +72,31 @@ interface Known {
   key: Buffer | undefined;
 }
 
-/** Verifies tokens for one account, and refuses a second use of each. */
-export class TokenVerifier {
-  readonly #crypto: CryptoProvider;
-  readonly #me: Account;
-  readonly #clock: () => number;
-  #used = new Map<string, number>();
-  /** By agent. Strangers without a key fill nothing. */
-  readonly #known = new Map<string, Known>();
-  #nextSweep = 0;
+/** Returns the account that made a token for exactly this request. */
+export type Verify = (header: string | undefined, request: SignedRequest) => string;
 
-  constructor(crypto: CryptoProvider, me: Account, clock: () => number = Date.now) {
-    this.#crypto = crypto;
-    this.#me = me;
-    this.#clock = clock;
-  }
+/** Return what verifies tokens for one account, and refuses a second use of each. */
+export function newVerifier(crypto: CryptoProvider, me: Account, clock: () => number = Date.now): Verify {
+  const known = new Map<string, Known>(); // by agent; strangers without a key fill nothing
+  let used = new Map<string, number>();
+  let nextSweep = 0;
 
-  /** Return the account that made a token for exactly this request. */
-  verify(header: string | undefined, request: SignedRequest): string {
+  const remember = (agent: string, about: Known) => {
+    const [oldest] = known.keys();
+    if (!known.has(agent) && known.size >= KNOWN && oldest !== undefined) known.delete(oldest);
+    known.set(agent, about);
+  };
+
+  const use = (key: string, until: number, now: number) => {
+    if (now >= nextSweep) {
+      used = new Map([...used].filter(([, end]) => end >= now));
+      nextSweep = now + WINDOW_MS;
+    }
+    if (used.has(key)) throw new TokenRefused("reused", "it was used before");
+    used.set(key, until);
+  };
+
+  return (header, request) => {
     if (!header) throw new TokenRefused("missing", "the request has no Authorization header");
     const scheme = header.slice(0, header.indexOf(" "));
     const isOurs = (scheme === BOUND || scheme === SHARED) && header.length <= 1024;
@@ -99,47 +106,32 @@ export class TokenVerifier {
     if (!isWhole || nonce.length < 1 || nonce.length > 64) {
       throw new TokenRefused("malformed", "it is not of the form Jazz-Bound or Jazz-Shared with nine fields");
     }
-    const now = this.#clock();
+    const now = clock();
     if (now - Number(made) > WINDOW_MS) throw new TokenRefused("expired", "it is older than 60 s");
     if (Number(made) - now > WINDOW_MS) throw new TokenRefused("future", "it is more than 60 s ahead of this clock");
-    const { accountId } = this.#me;
+    const { accountId } = me;
     if (receiver !== accountId) throw new TokenRefused("receiver", `it was made for another receiver than ${accountId}`);
     if (method !== request.method) throw new TokenRefused("method", "it was made for another method");
     if (path !== digest(request.path)) throw new TokenRefused("path", "it was made for another path");
     if (body !== digest(request.body)) throw new TokenRefused("body", "it was made for another body");
-    const known = this.#known.get(agent);
-    if ((known?.account ?? accountOf(this.#crypto, agent)) !== account) {
+    const before = known.get(agent);
+    if ((before?.account ?? accountOf(crypto, agent)) !== account) {
       throw new TokenRefused("account", "its agent is not the agent of its account");
     }
     const content = JSON.stringify([scheme, ...fields.slice(1)]);
-    let key = known?.key;
+    let key = before?.key;
     if (scheme === SHARED) {
-      key ??= sharedKey(this.#crypto, this.#me.agentSecret, agent);
+      key ??= sharedKey(crypto, me.agentSecret, agent);
       if (!key || !isCode(proof, content, key)) {
         throw new TokenRefused("signature", "its code is not one of the account over this request");
       }
     } else if (!isSigned(proof, content, agent.slice(agent.lastIndexOf("/") + 1))) {
       throw new TokenRefused("signature", "its signature is not one of the account over this request");
     }
-    this.#remember(agent, { account, key });
-    this.#use(`${account}~${nonce}`, Number(made) + WINDOW_MS, now);
+    remember(agent, { account, key });
+    use(`${account}~${nonce}`, Number(made) + WINDOW_MS, now);
     return account;
-  }
-
-  #remember(agent: string, known: Known): void {
-    const [oldest] = this.#known.keys();
-    if (!this.#known.has(agent) && this.#known.size >= KNOWN && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(agent, known);
-  }
-
-  #use(key: string, until: number, now: number): void {
-    if (now >= this.#nextSweep) {
-      this.#used = new Map([...this.#used].filter(([, end]) => end >= now));
-      this.#nextSweep = now + WINDOW_MS;
-    }
-    if (this.#used.has(key)) throw new TokenRefused("reused", "it was used before");
-    this.#used.set(key, until);
-  }
+  };
 }
 
 /** Node verifies, since the native part of cojson 0.20.19 aborts the process for a key that is not on the curve. */

@@ -23,8 +23,8 @@ async function serve(listener: RequestListener): Promise<{ server: Server; url: 
 async function open(options?: { requestMs?: number; bodies?: Bodies }): Promise<{ server: ReplicaServer; port: number }> {
   const server = new ReplicaServer("greeter", options);
   const port = await server.listen("127.0.0.1", 0);
-  const verifier = { verify: () => "co_zCaller" };
-  server.open({ account: "co_zReplica", agent: "", verifier, find: () => (_account, body) => Promise.resolve(body) });
+  const verify = () => "co_zCaller";
+  server.open({ account: "co_zReplica", agent: "", verify, find: () => (_account, body) => Promise.resolve(body) });
   return { server, port };
 }
 

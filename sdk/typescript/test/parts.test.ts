@@ -9,7 +9,7 @@ import { Held, Locks } from "../src/locks.ts";
 import { Histogram } from "../src/metrics.ts";
 import { ReplicaServer } from "../src/server.ts";
 import { readSettings } from "../src/settings.ts";
-import { TokenVerifier } from "../src/tokens.ts";
+import { newVerifier } from "../src/tokens.ts";
 import { crypto, load } from "./vectors.ts";
 
 const { accounts } = load<{ accounts: Record<"caller" | "receiver", { agentSecret: string; agentId: string; accountId: string }> }>("tokens");
@@ -20,10 +20,10 @@ const path = "/replicas/greeter/rpc/registry.example/contracts/greeting.v1/greet
 async function serve(handler: (account: string, body: unknown) => Promise<unknown>) {
   const server = new ReplicaServer("greeter");
   const endpoint = `http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`;
-  const verifier = new TokenVerifier(crypto, accounts.receiver);
+  const verify = newVerifier(crypto, accounts.receiver);
   const find = (contract: string, method: string) =>
     contract === "registry.example/contracts/greeting.v1" && method === "greet" ? handler : undefined;
-  const open = () => server.open({ account: receiver, agent: accounts.receiver.agentId, verifier, find });
+  const open = () => server.open({ account: receiver, agent: accounts.receiver.agentId, verify, find });
   const from: Caller = { crypto, ...caller, processes: new Map() };
   const call = (body: object, target = path) => callMethod(from, { endpoint, receiver, path: target }, body);
   return { server, endpoint, open, call };

@@ -11,7 +11,7 @@ const TOO_LONG = Buffer.alloc((3 << 20) + 1, 32);
 async function serve(handler: Handler, options = {}): Promise<[ReplicaServer, string]> {
   const server = new ReplicaServer("greeter", options);
   const url = `http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`;
-  server.open({ account: "co_zReplica", agent: "", verifier: { verify: () => "co_zCaller" }, find: () => handler });
+  server.open({ account: "co_zReplica", agent: "", verify: () => "co_zCaller", find: () => handler });
   return [server, url];
 }
 
@@ -98,7 +98,7 @@ test("the path that a token is for is the decoded one, as in Python", async () =
   const verified: string[] = [];
   const verify = (_header: string | undefined, { path }: { path: string }) => (verified.push(path), "co_zCaller");
   const find = (contract: string, method: string) => () => Promise.resolve([contract, method]);
-  server.open({ account: "co_zReplica", agent: "", verifier: { verify }, find });
+  server.open({ account: "co_zReplica", agent: "", verify, find });
   const headers = { [INSTANCE_HEADER]: server.instance };
   const answer = await fetch(`${url}/replicas/greeter/rpc/a/b/say%20it?x`, { method: "POST", headers });
   assert.deepEqual(await answer.json(), ["a/b", "say it"]);

@@ -5,7 +5,7 @@ import { readResponse } from "../src/client.ts";
 import { parseRequirements } from "../src/control-block.ts";
 import { ResideError, STATUSES } from "../src/errors.ts";
 import { Locks, outcomeOf, requests } from "../src/locks.ts";
-import { accountPath, entryName, grantedPermissions, inForce, INSTANCE_HEADER, keyOf, nextAct, parseEntry, rpcPath, signedPath, type Act, type PermissionRef } from "../src/permissions.ts";
+import { accountPath, grantedPermissions, inForce, INSTANCE_HEADER, keyOf, nextAct, parseEntry, rpcPath, signedPath, type Act, type PermissionRef } from "../src/permissions.ts";
 import { parseProfile } from "../src/profile.ts";
 import { crypto, load } from "./vectors.ts";
 
@@ -61,7 +61,7 @@ test("permissions have the keys, and their maps the ids, of the vectors", () => 
   for (const { key, entryName: name, entryId, instanceId, ...ref } of keys) {
     const full: PermissionRef = { ...ref, instanceId: instanceId ?? undefined };
     assert.equal(keyOf(full), key);
-    assert.equal(entryName(key), name);
+    assert.equal(`permission:${key}`, name);
     assert.equal(idOf(name), entryId);
   }
   for (const { account, name, id } of published) {
