@@ -88,6 +88,11 @@ async function attemptCall(
       if (isNotSent(error)) return { again: true, message: `${endpoint} can't be reached: ${textOf(error)}` };
       throw new AnswerLost("not-ready", `${endpoint} did not respond: ${textOf(error)}; the call may have been carried out`);
     }
+    if (response.status === 401 && key) {
+      // Not handled. An older receiver knows no codes, but somebody on the way has named its agent.
+      caller.processes.set(receiver, { instance });
+      continue;
+    }
     const answer = readResponse(response.status, response.text);
     if ("value" in answer || answer.instance === undefined) return answer;
     caller.processes.set(receiver, { instance: answer.instance, key: keyFor(caller, receiver, answer.agent) });

@@ -46,5 +46,6 @@ export function isCode(code: string, text: string, key: Buffer): boolean {
 }
 
 function sealerOf(agent: string): string {
-  return agent.slice(0, agent.indexOf("/"));
+  const end = agent.indexOf("/");
+  return end < 0 ? "" : agent.slice(0, end);
 }

@@ -102,8 +102,8 @@ export function newVerifier(crypto: CryptoProvider, me: Account, clock: () => nu
     const isOurs = (scheme === BOUND || scheme === SHARED) && header.length <= 1024;
     const fields = isOurs ? header.slice(scheme.length + 1).split("~") : [];
     const [proof = "", account = "", made = "", agent = "", nonce = "", receiver, method, path, body] = fields;
-    const isWhole = fields.length === 9 && /^[0-9]+$/.test(made) && account.startsWith("co_z");
-    if (!isWhole || nonce.length < 1 || nonce.length > 64) {
+    const isWhole = fields.length === 9 && /^(0|[1-9][0-9]*)$/.test(made) && account.startsWith("co_z");
+    if (!isWhole || !/^[A-Za-z0-9_-]{1,64}$/.test(nonce)) {
       throw new TokenRefused("malformed", "it is not of the form Jazz-Bound or Jazz-Shared with nine fields");
     }
     const now = clock();

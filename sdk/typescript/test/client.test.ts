@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { callMethod, type Process } from "../src/client.ts";
 import { AnswerLost, ResideError } from "../src/errors.ts";
 import { INSTANCE_HEADER } from "../src/permissions.ts";
+import { accountOf } from "../src/tokens.ts";
 import { crypto } from "./vectors.ts";
 
 const LONG = "x".repeat(1 << 20);
@@ -35,6 +36,28 @@ test("a receiver that refuses a call before it has read the body is called again
     caller.processes.clear();
     assert.equal(await callMethod(caller, target, { text: LONG }), "done");
   }
+  server.close();
+  server.closeAllConnections();
+});
+
+test("a code that is refused is followed by a signature", async () => {
+  const schemes: (string | undefined)[] = [];
+  const agentSecret = crypto.newRandomAgentSecret();
+  const agent = crypto.getAgentID(agentSecret);
+  const server = createServer((request, response) => {
+    request.resume();
+    schemes.push(request.headers.authorization?.split(" ")[0]);
+    const named = { error: { code: "other-instance", message: "another process" }, instance: "old", agent };
+    const refused = { error: { code: "unauthenticated", message: "it is malformed" } };
+    if (schemes.length === 1) response.writeHead(421).end(JSON.stringify(named));
+    else if (schemes.length === 2) response.writeHead(401).end(JSON.stringify(refused));
+    else response.end('"done"');
+  });
+  const target = { ...(await listen(server)), receiver: accountOf(crypto, agent) };
+  const caller = newCaller();
+  assert.equal(await callMethod(caller, target, {}), "done");
+  assert.deepEqual(schemes, ["Jazz-Bound", "Jazz-Shared", "Jazz-Bound"]);
+  assert.equal(caller.processes.get(target.receiver)?.key, undefined);
   server.close();
   server.closeAllConnections();
 });
