@@ -147,9 +147,9 @@ def _low_order(fields: list[str]) -> str:
 def _of_agent(fields: list[str], agent_id: str, key: bytes) -> str:
     """Return the token of the account of an agent, with a code made with this key."""
     account = account_header(agent_id).co_id
-    told = [account, fields[2], agent_id, *fields[4:]]
-    text = signed_text(parse(SHARED + "~".join(["", *told]), SHARED))
-    return SHARED + "~".join([code_of(text, key), *told])
+    covered = "~".join([account, fields[2], agent_id, *fields[4:]])
+    code = code_of(signed_text(parse(f"{SHARED}~{covered}", SHARED)), key)
+    return f"{SHARED}{code}~{covered}"
 
 
 def _case(name: str, header: str | None, result: str, **changed: Any) -> dict[str, Any]:
