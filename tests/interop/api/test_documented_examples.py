@@ -4,6 +4,7 @@ import ast
 import asyncio
 import re
 import sys
+import textwrap
 import types
 from pathlib import Path
 from typing import Any
@@ -54,12 +55,8 @@ async def test_the_first_program_runs_unchanged(jazz: JazzServer) -> None:
 async def test_the_examples_type_check_strictly(tmp_path: Path) -> None:
     """The code is put into a coroutine function, because a module can't contain `await`."""
     body = "\n".join(code for _, code in _blocks("ws://server") if _WHOLE_PROGRAM not in code)
-    imports = [line for line in body.splitlines() if line.startswith(("from ", "import "))]
-    rest = [line for line in body.splitlines() if not line.startswith(("from ", "import "))]
     page = tmp_path / "page.py"
-    page.write_text(
-        "\n".join([*imports, "import asyncio", "async def page() -> None:", *(f"    {line}" for line in rest)])
-    )
+    page.write_text("import asyncio\nasync def page() -> None:\n" + textwrap.indent(body, "    "))
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(PAGE.parents[1] / ".mypy_cache"), str(page)),
