@@ -59,7 +59,9 @@ _SINGLE = 4
 """Revision of the first change of one stack."""
 _SERVERS = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller": "controllers"}
 """Names of processes, of which the kernel keeps 15 characters."""
-PARTS = ("python", "engine", "provider", "jazz", "kubectl", "flux", *_SERVERS.values())
+_CLIENT = "client"
+"""The process of this benchmark, which declares and waits."""
+PARTS = ("python", "engine", "provider", "jazz", "kubectl", "flux", *_SERVERS.values(), _CLIENT)
 
 
 @dataclass
@@ -83,7 +85,7 @@ class Bench:
         """Measure a step and print its row; `of` is the number of stacks that change in it."""
         cpu = made.cpu() if made else {}
         server, requests = self.server_cpu(), await asyncio.to_thread(api_requests, self.cluster)
-        began = time.monotonic()
+        began, client = time.monotonic(), time.process_time()
         note: dict[str, float] = {}
         yield note
         seconds = note.get("seconds", time.monotonic() - began)
@@ -91,6 +93,7 @@ class Bench:
         used |= {part: note[part] for part in ("kubectl", "flux") if part in note}
         after = self.server_cpu()
         used |= {part: after[part] - server[part] for part in _SERVERS.values()}
+        used[_CLIENT] = time.process_time() - client
         asked = await asyncio.to_thread(api_requests, self.cluster) - requests
         self.taken.setdefault((way, count, name), []).append(seconds)
         loop = made.take_standstill() if made else {}

@@ -57,6 +57,11 @@ func (l Limits) Due(facts Facts) string {
 	return ""
 }
 
+// spare reports whether the engine would hand over because of its memory, and has time to collect its garbage first.
+func (l Limits) spare(memory int64, running int, idle time.Duration) bool {
+	return l.Memory > 0 && memory >= l.Memory && running == 0 && idle >= calm
+}
+
 // Expired reports whether the engine has been idle for too long.
 func (l Limits) Expired(facts Facts) bool {
 	return l.Idle > 0 && facts.Running == 0 && facts.IdleSince >= l.Idle

@@ -14,6 +14,8 @@ type Engine struct {
 	Counts func() (running, operations int, changed <-chan struct{})
 	// Memory returns the memory of the engine and its providers in bytes.
 	Memory func() int64
+	// Release returns unused memory of the engine to the kernel.
+	Release func()
 	// StartSuccessor starts a successor. When it returns, the successor has taken over the socket.
 	StartSuccessor func(context.Context) error
 	// Drain refuses new commands and waits for running ones. When the context ends, it interrupts them, then terminates
@@ -45,13 +47,18 @@ const successorTime = 30 * time.Second
 func (k Supervisor) Run(stop <-chan struct{}) {
 	begun, lastActive, failures := time.Now(), time.Now(), 0
 	var notBefore time.Time
+	released := false // since the last command
 	tick := time.NewTicker(k.Tick)
 	defer tick.Stop()
 	memory, measured := k.Engine.Memory(), time.Now()
 	for {
 		running, operations, changed := k.Engine.Counts()
 		if running > 0 {
-			lastActive = time.Now()
+			lastActive, released = time.Now(), false
+		}
+		if !released && k.Limits.spare(memory, running, time.Since(lastActive)) {
+			k.Engine.Release() // it may be garbage that was not collected yet
+			released, memory, measured = true, k.Engine.Memory(), time.Now()
 		}
 		facts := Facts{
 			Operations: operations, Running: running, Memory: memory,

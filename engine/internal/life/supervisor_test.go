@@ -19,6 +19,8 @@ type fakeEngine struct {
 	operations int
 	changed    chan struct{}
 	memory     int64
+	garbage    int64         // the part of the memory that a release frees
+	releases   chan struct{} // has a value for each release
 	measured   chan struct{} // has a value after the first measurement of memory
 	successors int
 	failures   int // of starting a successor
@@ -28,6 +30,7 @@ type fakeEngine struct {
 func newFakeEngine() *fakeEngine {
 	return &fakeEngine{
 		changed: make(chan struct{}), drained: make(chan time.Duration, 1), measured: make(chan struct{}, 1),
+		releases: make(chan struct{}, 9),
 	}
 }
 
@@ -54,6 +57,13 @@ func (f *fakeEngine) engine() Engine {
 			default:
 			}
 			return f.memory
+		},
+		Release: func() {
+			f.mutex.Lock()
+			defer f.mutex.Unlock()
+			f.memory -= f.garbage
+			f.garbage = 0
+			f.releases <- struct{}{}
 		},
 		StartSuccessor: func(context.Context) error {
 			f.mutex.Lock()
@@ -150,6 +160,25 @@ func TestMemoryIsMeasuredWithOperationsBetweenTicks(t *testing.T) {
 		case <-operations.C:
 			f.set(0, number)
 		}
+	}
+}
+
+func TestAnIdleEngineCollectsItsGarbageBeforeItHandsOver(t *testing.T) {
+	f := newFakeEngine()
+	f.operations, f.memory, f.garbage = leastOperations, 100, 1
+	ended := supervise(f, Limits{Memory: 100}, nil)
+	await(t, "the release", f.releases)
+	select {
+	case <-ended:
+		t.Fatal("it handed over because of garbage")
+	case <-time.After(50 * time.Millisecond): // it must not end
+	}
+	f.mutex.Lock()
+	f.memory = 100 // that lives
+	f.mutex.Unlock()
+	await(t, "the engine ends", ended)
+	if len(f.releases) != 0 {
+		t.Error("it collected again without a command in between")
 	}
 }
 

@@ -79,7 +79,9 @@ func (u *update) configure(ctx context.Context, loader stack.SecretsManagerLoade
 	if err != nil {
 		return fmt.Errorf("getting stack configuration: %w", err)
 	}
+	end := keys.await(ctx, keyDerivation)
 	config, manager, err := cmdconfig.GetStackConfiguration(ctx, u.sink, loader, u.stack, u.project, file, nil)
+	end(err == nil)
 	if err != nil {
 		return fmt.Errorf("getting stack configuration: %w", err)
 	}
