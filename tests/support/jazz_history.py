@@ -28,6 +28,7 @@ _QUERY = """
     FROM transactions
     JOIN sessions ON sessions.rowID = transactions.ses
     JOIN coValues ON coValues.rowID = sessions.coValue
+    ORDER BY coValues.rowID, sessions.rowID, transactions.idx
 """
 
 
@@ -55,7 +56,7 @@ class Stored:
 
 
 class History:
-    """All transactions of a sync server at one moment.
+    """All transactions of a sync server at one moment, by the age of their values.
 
     Attributes:
         transactions: every transaction, including those of deleted values.
