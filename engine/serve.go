@@ -37,10 +37,10 @@ const (
 // Limits of the garbage collector for the engine and, through their environment, for providers. GOMEMLIMIT and GOGC in
 // the user's environment have precedence. What lives is small beside what an operation discards, so a collection at
 // three times of it, in place of twice, saves a tenth of the CPU time. The memory limits, and 130 MiB for the code of
-// both, are less than the memory at which the engine hands over.
+// both, are less than the memory at which an engine that works hands over.
 const (
 	engineMemory   = 75 << 20
-	providerMemory = "60MiB"
+	providerMemory = "80MiB"
 	engineGrowth   = 200
 	providerGrowth = "200"
 	supervisorTick = 2 * time.Second
