@@ -2,9 +2,10 @@
 
 Python looks at all objects that can be part of a cycle in a full collection: with a thousand stacks, that takes a tenth
 of a second for a few dozen objects that it frees. What survives one is therefore frozen (`gc.freeze`), so the next one
-looks only at what was made since. References are counted in frozen objects, too: what is frozen and becomes unreachable
-without a cycle is freed as always. Cycles among them stay, so all are looked at again when there are many more, and
-after hours.
+looks only at what was made since. Full collections come more often than by default, so that this is little.
+
+References are counted in frozen objects, too: what is frozen and becomes unreachable without a cycle is freed as
+always. Cycles among them stay, so all are looked at again when there are many more, and after hours.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _GROWTH: Final = 3
 """By how much the number of frozen objects may grow until all are looked at again."""
 _AFTER_S: Final = 6 * 3600.0
 """Seconds after which all are looked at again."""
+_YOUNGER: Final = 3
+"""Collections of younger objects before a full one; 10 is Python's default."""
 
 
 class Freezer:
@@ -38,13 +41,17 @@ class Freezer:
 
     def install(self) -> Callable[[], None]:
         """Freeze what exists, and what survives each full collection; return a function that ends that."""
+        thresholds = gc.get_threshold()
+        gc.set_threshold(*thresholds[:2], _YOUNGER)
         gc.callbacks.append(self._collected)
         self._freeze()
-        return self._end
 
-    def _end(self) -> None:
-        gc.callbacks.remove(self._collected)
-        gc.unfreeze()
+        def end() -> None:
+            gc.callbacks.remove(self._collected)
+            gc.unfreeze()
+            gc.set_threshold(*thresholds)
+
+        return end
 
     def _collected(self, phase: str, information: dict[str, Any]) -> None:
         if phase != "stop" or information["generation"] < 2:  # noqa: PLR2004 - the oldest generation

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from reside.model.stacks import K8sObject
 
+_Version = tuple[str | None, str | None]
+"""Unique id and resource version of a live object."""
 _AT_ONCE: Final = 32
 """Objects of a list that are noted in one turn of the event loop."""
 
@@ -31,6 +33,7 @@ class ObjectCache:
 
     def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
         self._objects = PackedObjects()
+        self._versions: dict[str, _Version] = {}
         self._by_kind = KeyIndex()
         self._by_stack = KeyIndex()
         self._shared: set[str] = set()
@@ -83,7 +86,7 @@ class ObjectCache:
         for key in sorted(removed):
             self._put(key, None)
         for key, live in found.items():
-            if not _is_same(self._objects.get(key), live):
+            if not self._is_same(key, live):
                 self._put(key, live)
         if not self._missing:
             self.ready.set()
@@ -104,7 +107,7 @@ class ObjectCache:
     def note(self, event: str, live: K8sObject) -> None:
         """Update the cache from one event of a watch."""
         key = live_key(live)
-        if event == "DELETED" or not _is_same(self._objects.get(key), live):
+        if event == "DELETED" or not self._is_same(key, live):
             self._put(key, None if event == "DELETED" else live, last=live)
 
     def _put(self, key: str, live: K8sObject | None, last: K8sObject | None = None) -> None:
@@ -112,17 +115,24 @@ class ObjectCache:
         self._index(key, before, live)
         if live is None:
             self._objects.remove(key)
+            self._versions.pop(key, None)
             self._shared.discard(key)
             before = last or before  # the event carries the last state, which may be newer than ours
         else:
             live = kept(live)
             self._objects.put(key, live)
+            self._versions[key] = _version(live)
             if managed_fields.entries(live):
                 self._shared.add(key)
             else:
                 self._shared.discard(key)
         for listener in list(self._listeners):
             listener(key, before, live)
+
+    def _is_same(self, key: str, live: K8sObject) -> bool:
+        """Return whether a live object is shown again in the same version."""
+        version = _version(live)
+        return version[1] is not None and self._versions.get(key) == version
 
     def _index(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         if live is None:
@@ -136,10 +146,6 @@ class ObjectCache:
             self._by_stack.add(new, key)
 
 
-def _is_same(before: K8sObject | None, live: K8sObject) -> bool:
-    """Return whether a live object is shown again in the same version."""
-    if before is None:
-        return False
-    old, new = metadata(before), metadata(live)
-    version = new.get("resourceVersion")
-    return version is not None and version == old.get("resourceVersion") and old.get("uid") == new.get("uid")
+def _version(live: K8sObject) -> _Version:
+    found = metadata(live)
+    return found.get("uid"), found.get("resourceVersion")

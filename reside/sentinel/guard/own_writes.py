@@ -46,10 +46,10 @@ class OwnWrites:
         """
         found = {}
         for key in keys:
-            shown, version, now = self._shown.pop(key, {}), written.get(key), live.get(key)
+            shown, version = self._shown.pop(key, {}), written.get(key)
             if version is None:
                 continue
-            if now is not None:
+            if (now := live.get(key)) is not None:
                 shown[version_of(now)] = now
             if version in shown:
                 found[key] = shown[version]

@@ -52,6 +52,15 @@ def test_what_survives_is_not_looked_at_again(clock: Clock) -> None:
     assert not any(each in gc.get_objects(generation=2) for each in made[:3])
 
 
+def test_full_collections_come_more_often_until_the_end() -> None:
+    before = gc.get_threshold()
+    end = Freezer().install()
+    younger = gc.get_threshold()[2]
+    end()
+    assert younger < before[2]
+    assert gc.get_threshold() == before
+
+
 def test_garbage_is_collected_and_so_is_what_is_frozen_without_a_cycle(clock: Clock) -> None:
     young, kept = cycle(), Node()
     gc.collect()
