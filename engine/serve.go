@@ -39,8 +39,8 @@ const (
 // three times of it, in place of twice, saves a tenth of the CPU time. The memory limits, and 130 MiB for the code of
 // both, are less than the memory at which an engine that works hands over.
 const (
-	engineMemory   = 75 << 20
-	providerMemory = "80MiB"
+	engineMemory   = 70 << 20
+	providerMemory = "65MiB"
 	engineGrowth   = 200
 	providerGrowth = "200"
 	supervisorTick = 2 * time.Second
