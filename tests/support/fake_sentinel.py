@@ -7,14 +7,15 @@ the real Sentinel.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reside.alpha.contract import PACKAGED
-from reside.jazz import AccountId, CoMap, ValueDeleted
+from reside.jazz import AccountId, CoMap, JazzError, ValueDeleted
 from reside.model import sentinel_data
 from reside.model.constants import SENTINEL_CONTRACT
+from reside.model.errors import InvalidInput
 from reside.model.kinds import KINDS
 from reside.model.previews import ObjectChange, StackPreview
 from reside.model.reports import ObjectReport, StackReport
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
     from reside.model.permissions import Grant, PermissionRef
     from reside.replica import Context, ReplicaSettings
+
+_RETRY_S = 0.2
 
 
 @dataclass
@@ -117,36 +120,41 @@ class Cluster:
         self._changed.set()
 
     async def run(self) -> None:
-        """Process declared stacks and previews until cancelled."""
-        node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
-        names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)
+        """Process declared stacks and previews until cancelled; go on after an outage of Jazz, as the Sentinel does."""
         while True:
             self._changed.clear()
-            maps = {member: await node.load_map(root[member]) for member in names}
-            for member in (DESIRED, PREVIEWS):
-                self._follow(maps[member])
-            dirty, self._dirty = self._dirty, set()
-            for name, target in list(maps[DESIRED].items()):
-                if name in dirty or self._stacks.get(name) != target:
-                    self._stacks[name] = target
-                    stack = await self._stack(target, name)
-                    if stack is None:
-                        del self._stacks[name]
-                    else:
-                        await self._apply(maps[REPORTS], name, stack)
-            for name in [name for name in maps[REPORTS] if name not in maps[DESIRED] and self._orders.reporting]:
-                maps[REPORTS].delete(name)
-            for key, target in list(maps[PREVIEWS].items()):
-                candidate = await self._stack(target)
-                if candidate is not None:
-                    await self._preview(maps[PREVIEW_RESULTS], key, candidate)
-            await node.flush()
-            if (
-                max(maps[PREVIEWS].transaction_count, maps[PREVIEW_RESULTS].transaction_count)
-                >= PREVIEWS_REPLACED_AFTER
-            ):
-                await self.replace_previews()
-            await self._changed.wait()
+            try:
+                await self._process()
+            except JazzError:
+                self._stacks.clear()
+                await asyncio.sleep(_RETRY_S)
+            else:
+                await self._changed.wait()
+
+    async def _process(self) -> None:
+        node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
+        names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)
+        maps = {member: await node.load_map(root[member]) for member in names}
+        for member in (DESIRED, PREVIEWS):
+            self._follow(maps[member])
+        dirty, self._dirty = self._dirty, set()
+        for name, target in list(maps[DESIRED].items()):
+            if name in dirty or self._stacks.get(name) != target:
+                self._stacks[name] = target
+                stack = await self._stack(target, name)
+                if stack is None:
+                    del self._stacks[name]
+                else:
+                    await self._apply(maps[REPORTS], name, stack)
+        for name in [name for name in maps[REPORTS] if name not in maps[DESIRED] and self._orders.reporting]:
+            maps[REPORTS].delete(name)
+        for key, target in list(maps[PREVIEWS].items()):
+            candidate = await self._stack(target)
+            if candidate is not None:
+                await self._preview(maps[PREVIEW_RESULTS], key, candidate)
+        await node.flush()
+        if max(maps[PREVIEWS].transaction_count, maps[PREVIEW_RESULTS].transaction_count) >= PREVIEWS_REPLACED_AFTER:
+            await self.replace_previews()
 
     async def replace_previews(self) -> None:
         """Replace the maps of candidates and results by empty ones, as the Sentinel does when their logs are long."""
@@ -166,7 +174,10 @@ class Cluster:
             value.on_change(lambda _: self._changed.set())
 
     async def _stack(self, target: str, name: str | None = None) -> DesiredStack | None:
-        """Return the stack in a map; None if Alpha has replaced or withdrawn it, which changes its entry, too."""
+        """Return the stack in a map; None if it is none.
+
+        Or if Alpha has replaced or withdrawn it, which changes its entry, too.
+        """
         try:
             found = await self._context.node.load_map(target)
         except ValueDeleted:
@@ -174,7 +185,10 @@ class Cluster:
         if name is not None and target not in self._watched:
             self._watched.add(target)
             found.on_change(lambda _: self._stack_changed(name))
-        return DesiredStack.parse(found.as_dict())
+        try:
+            return DesiredStack.parse(found.as_dict())
+        except InvalidInput:
+            return None
 
     def _stack_changed(self, name: str) -> None:
         self._dirty.add(name)
@@ -257,4 +271,5 @@ async def fake_sentinel(settings: ReplicaSettings, orders: Orders) -> AsyncItera
             yield cluster
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            with suppress(asyncio.CancelledError):
+                await task  # raises its failure
