@@ -2,7 +2,6 @@ package operation
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -14,19 +13,19 @@ const keyDerivation = time.Second
 // Pulumi keeps the keys that it has derived, but operations that begin together each derive the same one, which takes a
 // sixth of a second of CPU time. Operations with another key, or with a slow secrets provider, only begin later.
 type firstKey struct {
-	once sync.Once
 	turn chan struct{} // has a value while nobody derives the first key; closed when somebody has
-	done sync.Once
 }
 
-var keys firstKey
+var keys = newFirstKey()
+
+func newFirstKey() firstKey {
+	turn := make(chan struct{}, 1)
+	turn <- struct{}{}
+	return firstKey{turn}
+}
 
 // await waits for the turn of an operation, and returns the function to call with whether it got its key.
-func (f *firstKey) await(ctx context.Context, limit time.Duration) (end func(found bool)) {
-	f.once.Do(func() {
-		f.turn = make(chan struct{}, 1)
-		f.turn <- struct{}{}
-	})
+func (f firstKey) await(ctx context.Context, limit time.Duration) (end func(found bool)) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -36,7 +35,7 @@ func (f *firstKey) await(ctx context.Context, limit time.Duration) (end func(fou
 		}
 		return func(found bool) {
 			if found {
-				f.done.Do(func() { close(f.turn) })
+				close(f.turn)
 			} else {
 				f.turn <- struct{}{}
 			}

@@ -9,7 +9,7 @@ import (
 
 func TestOperationsWaitForTheFirstKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var keys firstKey
+		keys := newFirstKey()
 		end := keys.await(t.Context(), time.Hour)
 		others := make(chan struct{}, 2)
 		for range 2 {
@@ -32,7 +32,7 @@ func TestOperationsWaitForTheFirstKey(t *testing.T) {
 
 func TestTheNextOperationDerivesTheKeyAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var keys firstKey
+		keys := newFirstKey()
 		keys.await(t.Context(), time.Hour)(false)
 		end := keys.await(t.Context(), time.Hour)
 		began := time.Now()
@@ -47,7 +47,7 @@ func TestTheNextOperationDerivesTheKeyAfterAFailure(t *testing.T) {
 
 func TestNobodyWaitsLongerThanItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var keys firstKey
+		keys := newFirstKey()
 		keys.await(t.Context(), time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
