@@ -2,13 +2,28 @@
 
 An event loop runs all tasks that are ready before it looks at timers and sockets again. If a thousand tasks wait for
 the same message, it stands still for a thousand times what each of them computes: a lease is not renewed, and requests
-time out. So a task takes a turn right before it computes something.
+time out. So a task takes a turn right before it computes something. A task that computes much goes on in the next round
+after a part of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+_Item = TypeVar("_Item")
+
+
+async def in_rounds(items: Iterable[_Item], count: int) -> AsyncIterator[_Item]:
+    """Yield items, at most `count` of them in each round of the event loop."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % count == 0:
+            await asyncio.sleep(0)
 
 
 class Turns:

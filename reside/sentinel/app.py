@@ -164,7 +164,7 @@ class Sentinel:
                 held_since = held_since or loop.time()
                 if loop.time() - held_since < DEFAULT_TTL_S:
                     # The holder may have crashed, or be this process before an outage, so keep the authority.
-                    guard.reload()
+                    await guard.reload()
                 else:
                     guard.authority.follow()
             except LockError as error:

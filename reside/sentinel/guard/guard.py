@@ -43,11 +43,14 @@ class Guard:
     repairer: DriftRepairer
     troubles: Troubles = field(default_factory=Troubles)
 
-    def reload(self) -> None:
-        """Reload stacks and vault from the volume, because another Sentinel may have written them."""
-        self.store.load()
-        self.vault.load()
-        self.repairer.reload()
+    async def reload(self) -> None:
+        """Reload stacks and vault from the volume, because another Sentinel may have written them.
+
+        It takes several rounds of the event loop: a thousand stacks take a tenth of a second.
+        """
+        await self.store.reload()
+        await self.vault.reload()
+        await self.repairer.reload()
 
 
 @asynccontextmanager
@@ -59,8 +62,7 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
     """
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     async with connect(settings.namespace, settings.kubeconfig, settings.kube_context) as api:
-        files = await asyncio.to_thread(_open_files, settings)
-        guard = assemble(api, *files)
+        guard = await asyncio.to_thread(_open, api, settings)
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(guard.repairer.run(), name="repairer")]
             running.append(tasks.create_task(guard.repairer.availability.run(), name="availability"))
@@ -79,16 +81,11 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
                     task.cancel()
 
 
-def _open_files(settings: GuardSettings) -> tuple[StackStore, Vault]:
-    """Read the stacks and secret values on the volume."""
+def _open(api: KubernetesApi, settings: GuardSettings) -> Guard:
+    """Read the stacks and secret values on the volume, and return a guard that is not running."""
     store = StackStore(settings.stacks_dir)
     vault = Vault(settings.vault_dir, settings.passphrase)
     take_over(settings.earlier_vault, vault, settings.passphrase)
-    return store, vault
-
-
-def assemble(api: KubernetesApi, store: StackStore, vault: Vault) -> Guard:
-    """Return a guard that is not running."""
     cache, authority = ObjectCache(), Authority()
     repairer = DriftRepairer(api, cache, store, vault, authority)
     return Guard(api, cache, PodCache(store.holder), store, vault, authority, repairer)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from reside.common.turns import in_rounds
 from reside.common.workqueue import WorkQueue
 from reside.model.constants import FIELD_MANAGER, PLATFORM_STACK, TEARDOWN_MARKER
 from reside.model.errors import NotReady
@@ -28,6 +29,7 @@ from reside.sentinel.guard.own_writes import OwnWrites
 from reside.sentinel.guard.verifications import Verifications
 from reside.sentinel.objects.identity import is_finished_job, is_ours, metadata, split_key
 from reside.sentinel.objects.yields import left_to_others, unless_changed
+from reside.sentinel.store.stacks import FILES_AT_ONCE
 from reside.sentinel.store.verified import VerifiedStates
 
 if TYPE_CHECKING:
@@ -102,19 +104,18 @@ class DriftRepairer:
         cache.listen(self._object_changed)
         cache.listen_lists(self._examine_kind)
         authority.listen(self.examine_all)
-        self.reload()
+        for name in self._desired.stacks():
+            self._load(name)
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Call `listener` with a key when its problem or fights change or its Job ends; return what unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def reload(self) -> None:
+    async def reload(self) -> None:
         """Read the stacks that have changed from the store again, and examine the objects of all."""
-        for name in self._desired.stacks():
-            if self._desired.is_outdated(name):
-                self._replaced(name, self._desired.replace(name))
-            self.verified.load(name, self._desired.keys_of(name))
+        async for name in in_rounds(self._desired.stacks(), FILES_AT_ONCE):
+            self._load(name)
         self.examine_all()
 
     def update(self, name: str) -> None:
@@ -173,12 +174,19 @@ class DriftRepairer:
 
     async def run(self) -> None:
         """Repair until cancelled."""
+        self.examine_all()
         await self._queue.run()
 
     async def settled(self) -> None:
         """Wait until every queued object was examined."""
         await self._cache.ready.wait()
         await self._queue.wait_idle()
+
+    def _load(self, name: str) -> None:
+        """Read a stack from the store again if it has changed, and what another process has verified of it."""
+        if self._desired.is_outdated(name):
+            self._replaced(name, self._desired.replace(name))
+        self.verified.load(name, self._desired.keys_of(name))
 
     def _replaced(self, name: str, gone: Iterable[str]) -> None:
         """Forget what is known about the objects that a stack no longer has, after it was read again."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import structlog
 
 from reside.common.files import write_private
+from reside.common.turns import in_rounds
 from reside.model.errors import InvalidInput, NotReady
 from reside.model.stacks import DesiredStack, K8sObject, object_key
 from reside.sentinel.objects.index import KeyIndex
@@ -129,8 +130,12 @@ class StackStore:
 
     def load(self) -> None:
         """Read the files that another Sentinel has written."""
-        found = {path.stem for path in self._folder.glob("*.json")}
-        for name in sorted(found | self._stacks.keys() | self._files.keys()):
+        for name in self._names():
+            self.load_one(name)
+
+    async def reload(self) -> None:
+        """Read the files that another Sentinel has written, in several rounds of the event loop."""
+        async for name in in_rounds(self._names(), FILES_AT_ONCE):
             self.load_one(name)
 
     def load_one(self, name: str) -> None:
@@ -197,6 +202,11 @@ class StackStore:
         """
         return self._held.first(key)
 
+    def _names(self) -> list[str]:
+        """Return the names of all stacks that are stored or known."""
+        found = {path.stem for path in self._folder.glob("*.json")}
+        return sorted(found | self._stacks.keys() | self._files.keys())
+
     def _write(self, name: str) -> None:
         """Write the present state of a stack. Of several writes at the same time, the last one has the last state."""
         path = self._path(name)
@@ -226,6 +236,8 @@ class StackStore:
 
 
 _LOCKS: Final = 16
+FILES_AT_ONCE: Final = 25
+"""Files that are read in one round of the event loop; that takes a few milliseconds."""
 
 Signature = tuple[int, int, int]
 

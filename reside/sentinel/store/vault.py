@@ -23,8 +23,9 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from reside.common.files import create_private
+from reside.common.turns import in_rounds
 from reside.model.errors import InvalidInput
-from reside.sentinel.store.stacks import Signature, signature, unwritable, write_file
+from reside.sentinel.store.stacks import FILES_AT_ONCE, Signature, signature, unwritable, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -70,14 +71,13 @@ class Vault:
 
     def load(self) -> None:
         """Read the files that another Sentinel has written."""
-        self._read_salt()
-        found = {path.name for path in self._folder.glob(f"*{_SUFFIX}")}
-        gone = self._files.keys() - found
-        if gone:
-            self._values = {name: value for name, value in self._values.items() if _file(name) not in gone}
-            self._files = {file: read for file, read in self._files.items() if file not in gone}
-        for file in found:
-            self._read_value(self._folder / file)
+        for file in self._found():
+            self._read_value(file)
+
+    async def reload(self) -> None:
+        """Read the files that another Sentinel has written, in several rounds of the event loop."""
+        async for file in in_rounds(self._found(), FILES_AT_ONCE):
+            self._read_value(file)
 
     def load_one(self, account: str, reference: str) -> None:
         """Read the file of one value, if another Sentinel has written it."""
@@ -128,6 +128,16 @@ class Vault:
         with self._writing:
             self._make_folder()
             return base64.b64encode(self._box.encrypt(content))
+
+    def _found(self) -> list[Path]:
+        """Return the files of values; read the salt, and forget the values whose files are gone."""
+        self._read_salt()
+        found = {path.name: path for path in self._folder.glob(f"*{_SUFFIX}")}
+        gone = self._files.keys() - found.keys()
+        if gone:
+            self._values = {name: value for name, value in self._values.items() if _file(name) not in gone}
+            self._files = {file: read for file, read in self._files.items() if file not in gone}
+        return list(found.values())
 
     def _is_stored(self, name: str, value: str) -> bool:
         """Return whether the file of a name has this value; a write that failed is made again."""

@@ -249,7 +249,7 @@ async def begin(
     context: Context, guard: Guard, engine: StackEngine, lease: Held, *, policy: Policy, lanes: LaneCounts
 ) -> Term:
     """Start a term with the present data in Jazz and on the volume."""
-    guard.reload()
+    await guard.reload()
     return Term(TermContext(context, await open_data(context), guard, engine, lease, policy, lanes))
 
 

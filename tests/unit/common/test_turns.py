@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from reside.common.turns import Turns
+from reside.common.turns import Turns, in_rounds
 
 pytestmark = pytest.mark.anyio
 WITHIN_S = 60.0
@@ -57,3 +57,12 @@ async def test_turns_can_be_taken_again_after_all_had_theirs() -> None:
         assert len(await rounds_of(turns, 4)) == 4
     async with asyncio.timeout(WITHIN_S):
         await turns.take()
+
+
+async def test_so_many_items_are_handled_in_each_round_of_the_loop() -> None:
+    handled, seen = 0, list[int]()
+    asyncio.get_running_loop().call_soon(lambda: seen.append(handled))
+    async with asyncio.timeout(WITHIN_S):
+        async for _ in in_rounds(range(7), 3):
+            handled += 1
+    assert (seen, handled) == ([3], 7)

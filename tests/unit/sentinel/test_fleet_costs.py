@@ -16,10 +16,11 @@ from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.repairer import DriftRepairer
 from reside.sentinel.store import stacks as storing
-from reside.sentinel.store.stacks import StackStore, StoredStack
+from reside.sentinel.store.stacks import FILES_AT_ONCE, StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from pathlib import Path
 
 pytestmark = pytest.mark.anyio
@@ -62,6 +63,48 @@ async def test_files_are_read_once_and_again_only_if_another_process_wrote_them(
     assert "s8" not in store.stacks
     store.load_one("s10")
     assert read == ["s7"]
+
+
+async def rounds_during(work: Coroutine[Any, Any, None]) -> int:
+    """Return in how many rounds of the event loop a coroutine does its work."""
+    rounds, loop = 0, asyncio.get_running_loop()
+
+    def count() -> None:
+        nonlocal rounds, counting
+        rounds += 1
+        counting = loop.call_soon(count)
+
+    counting = loop.call_soon(count)
+    await work
+    counting.cancel()
+    return rounds
+
+
+async def test_a_new_leader_reads_all_stacks_in_several_rounds_of_the_event_loop(
+    store: StackStore, tmp_path: Path
+) -> None:
+    vault = Vault(tmp_path / "vault", SecretStr("x"))
+    for number in range(MANY):
+        vault.put("co_zowner", f"reference{number}", "value")
+    api: Any = type("Api", (), {"namespace": "test"})()
+    repairer = DriftRepairer(api, ObjectCache(), store, vault, Authority())
+    for part in (store, vault, repairer):
+        assert await rounds_during(part.reload()) >= MANY // FILES_AT_ONCE
+
+
+async def test_a_reload_reads_what_another_process_wrote(store: StackStore, tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault", SecretStr("x"))
+    other, other_vault = StackStore(tmp_path / "stacks"), Vault(tmp_path / "vault", SecretStr("x"))
+    other.save(stored("new"))
+    other.remove("s8")
+    other_vault.put("co_zowner", "reference", "value")
+    await store.reload()
+    await vault.reload()
+    assert store.stacks.keys() == other.stacks.keys()
+    assert vault.get("co_zowner", "reference") == "value"
+    other_vault.keep_only([])
+    await vault.reload()
+    assert vault.get("co_zowner", "reference") is None
 
 
 def test_who_holds_an_object_follows_each_change(store: StackStore) -> None:

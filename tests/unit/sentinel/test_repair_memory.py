@@ -75,12 +75,12 @@ async def test_a_reload_makes_only_the_stacks_anew_that_have_changed(
         desired = setup.repairer._desired
         real = desired._stack
         monkeypatch.setattr(desired, "_stack", lambda found: (made.append(found.name), real(found))[1])
-        setup.repairer.reload()
+        await setup.repairer.reload()
         assert made == ["other"]
-        setup.repairer.reload()
+        await setup.repairer.reload()
         assert made == ["other"]
         setup.store.remove("other")
-        setup.repairer.reload()
+        await setup.repairer.reload()
         assert desired._keys.keys() == {"demo"}
         setup.delete(A)
         await setup.repairer.settled()
@@ -129,7 +129,7 @@ async def test_the_next_leader_knows_what_the_last_one_verified(tmp_path: Path) 
         assert live is not None
         follower.api.applied.clear()
         follower.cache.note("MODIFIED", live)
-        follower.repairer.reload()
+        await follower.repairer.reload()
         follower.authority.lead()
         await follower.repairer.settled()
         assert follower.api.applied == []
