@@ -31,6 +31,9 @@ _log = structlog.get_logger(__name__)
 PUT_OFF: Final = Backoff(first=1.0, longest=600.0, jitter=0.25)
 """Pauses after unexpected errors. A bug that depends on timing passes soon; one that does not costs next to nothing."""
 
+_STARTS_AT_ONCE: Final = 50
+"""Handlers that start in one round of the event loop. A thousand would hold it up for a tenth of a second."""
+
 _observers: list[Callable[[str], None]] = []
 
 
@@ -160,6 +163,7 @@ class WorkQueue:
             raise
 
     async def _start_handlers(self, tasks: asyncio.TaskGroup) -> None:
+        started = 0
         while True:
             self._changed.clear()
             now = self._now()  # one time for both: a key that becomes due between them would wait for ever
@@ -168,6 +172,9 @@ class WorkQueue:
                 self._update_idle()
                 self._observe_wait(self._lanes.waited_s)
                 tasks.create_task(self._handle(key), name=f"{self.name} {key}")
+                started += 1
+                if started % _STARTS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
                 continue
             try:
                 async with asyncio.timeout(self._lanes.next_due(now)):

@@ -126,6 +126,7 @@ async def _connect(
 ) -> Context:
     """Log in, load the control block, connect to the locks (steps 2 and 3)."""
     credentials = _credentials(settings)
+    authorities = await asyncio.to_thread(trusted_authorities)  # reads a hundred certificates, the first time
     async for attempt in _attempts():
         with attempt:
             async with AsyncExitStack() as one_try:
@@ -141,7 +142,7 @@ async def _connect(
     locks = await stack.enter_async_context(
         LockService(settings.etcd_hosts, space=credentials.account_id, user=user, holder=holder, transport=etcd)
     )
-    http = httpx2.AsyncClient(limits=_CONNECTIONS, verify=trusted_authorities(), trust_env=False)
+    http = httpx2.AsyncClient(limits=_CONNECTIONS, verify=authorities, trust_env=False)
     await stack.enter_async_context(http)
     return Context(
         node=node,

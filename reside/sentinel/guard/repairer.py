@@ -173,8 +173,7 @@ class DriftRepairer:
             self.examine(name)
 
     async def run(self) -> None:
-        """Repair until cancelled."""
-        self.examine_all()
+        """Repair until cancelled. The first list of each kind queues its objects."""
         await self._queue.run()
 
     async def settled(self) -> None:

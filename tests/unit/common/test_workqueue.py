@@ -50,6 +50,28 @@ async def test_a_key_added_while_it_is_handled_is_handled_once_more_and_never_tw
     assert count == 2
 
 
+async def test_many_handlers_start_in_several_rounds_of_the_event_loop() -> None:
+    rounds, loop, started = 0, asyncio.get_running_loop(), list[int]()
+
+    def count() -> None:
+        nonlocal rounds, counting
+        rounds += 1
+        counting = loop.call_soon(count)
+
+    async def handle(_key: str) -> None:
+        started.append(rounds)
+
+    queue = WorkQueue("test", handle, workers=1000, backoff=QUICK)
+    for number in range(200):
+        queue.add(str(number))
+    counting = loop.call_soon(count)
+    async with running(queue):
+        await queue.wait_idle()
+    counting.cancel()
+    assert len(started) == 200
+    assert max(started.count(round_) for round_ in started) <= 50
+
+
 async def test_no_more_keys_are_handled_at_once_than_there_are_workers() -> None:
     inside, most = 0, 0
 

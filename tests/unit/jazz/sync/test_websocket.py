@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -184,3 +186,17 @@ async def test_a_server_that_ignores_the_close_does_not_delay_it() -> None:
         socket = await _open(url, [])
         await socket.close()
         await socket.closed
+
+
+async def test_certificate_authorities_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers: list[threading.Thread] = []
+
+    def read() -> ssl.SSLContext:
+        readers.append(threading.current_thread())
+        raise OSError("no authorities here")
+
+    monkeypatch.setattr(ssl, "create_default_context", read)
+    with pytest.raises(OSError, match="no authorities here"):
+        await open_socket("wss://127.0.0.1:1", headers={}, on_frame=print, on_room=lambda: None)
+    assert len(readers) == 1
+    assert threading.main_thread() not in readers
