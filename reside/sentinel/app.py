@@ -26,7 +26,7 @@ from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract import access
 from reside.sentinel.contract.data import make_data
 from reside.sentinel.contract.manifest import CONTRACT
-from reside.sentinel.engine import EngineSettings, PulumiEngine
+from reside.sentinel.engine import EngineError, EngineSettings, PulumiEngine
 from reside.sentinel.guard.guard import run_guard
 from reside.sentinel.term.context import LaneCounts
 from reside.sentinel.term.term import begin
@@ -177,10 +177,13 @@ class Sentinel:
         """Lead for one term, if the lease becomes free within a few seconds."""
         async with context.locks.lock(LEADER_KEY, wait=_LEASE_WAIT_S) as lease:
             engine = self._make_engine(self._settings)
+            starting = asyncio.create_task(_start(engine)) if not guard.store.stacks else None
             try:
                 await self._work(context, guard, engine, lease)
             finally:
                 await engine.stop()
+                if starting is not None:
+                    await starting
 
     async def _work(self, context: Context, guard: Guard, engine: StackEngine, lease: Held) -> None:
         lanes = LaneCounts(self._settings.lanes, self._settings.preview_lanes)
@@ -208,3 +211,14 @@ class Sentinel:
                 await self._stop.wait()
         except TimeoutError:
             return
+
+
+async def _start(engine: StackEngine) -> None:
+    """Start an engine while the data is loaded, because with an empty volume every stack must be applied.
+
+    If that fails, so does the first operation, which is repeated and reported.
+    """
+    try:
+        await engine.start()
+    except (EngineError, OSError) as error:
+        _log.info("the engine can't be started before it is needed", error=str(error))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reside.common.transience import place_of
 from reside.sentinel.engine.errors import (
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _STOP_SECONDS = 25.0
 """How long operations may take to stop before they are killed; less than the 30 s that Kubernetes gives a pod."""
+_NO_STACK: Final = "no_stack"
+"""A name that no stack can have."""
 _GRACE_SECONDS = 5.0
 """How long one operation that is ended early may take to stop before it is killed."""
 
@@ -68,6 +70,14 @@ class PulumiEngine:
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopping = False
+
+    async def start(self) -> None:
+        """Start the resident engine and its provider; see `StackEngine.start`. The command line keeps nothing running.
+
+        A preview of nothing starts both, derives the key of the passphrase, and leaves no file.
+        """
+        if self._settings.engine != "cli":
+            await self._run(Preview, StackSpec(_NO_STACK, ()))
 
     async def preview(self, stack: StackSpec) -> ChangeSet:
         """Return what `apply` would do now; see `StackEngine.preview`."""

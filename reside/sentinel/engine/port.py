@@ -64,6 +64,13 @@ class ChangeSet:
 class StackEngine(Protocol):
     """Operations on stacks."""
 
+    async def start(self) -> None:
+        """Start what the first operation needs, which then takes less time. Nothing is changed.
+
+        Operations may begin meanwhile. An error says that the first operation would fail, too.
+        """
+        ...
+
     async def preview(self, stack: StackSpec) -> ChangeSet:
         """Return what `apply` would do now; nothing is changed, and a stack that does not exist is not created."""
         ...
