@@ -23,6 +23,8 @@ from reside.seed.blocked import Blocked, is_lasting, refused_deployment, refused
 from reside.seed.pod_problems import pod_problems
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import lightkube
 
 
@@ -97,19 +99,33 @@ async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadli
 
 async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
     """Wait until a pod of this replica is ready."""
+    await _wait_for_pod(client, name, deadline, is_ready, "ready")
 
+
+async def wait_for_start(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
+    """Wait until a pod of this replica has passed its startup probe. Kubernetes sets it ready a second later."""
+    await _wait_for_pod(client, name, deadline, has_started, "running")
+
+
+async def _wait_for_pod(
+    client: lightkube.AsyncClient, name: str, deadline: float, is_there: Callable[[Pod], bool], state: str
+) -> None:
     async def check() -> None:
-        if not await has_ready_pod(client, name):
+        if not await _has_pod(client, name, is_there):
             blocked.check(await refused_deployment(client, name))
-            raise Missing(f"no pod of {name} is ready{await pod_problems(client, {REPLICA_LABEL: name})}")
+            raise Missing(f"no pod of {name} is {state}{await pod_problems(client, {REPLICA_LABEL: name})}")
 
     blocked = Blocked(name, deadline)
-    await until(check, f"a ready pod of {name}", deadline)
+    await until(check, f"a {state} pod of {name}", deadline)
 
 
 async def has_ready_pod(client: lightkube.AsyncClient, name: str) -> bool:
     """Return whether a pod of this replica is ready and not being deleted."""
-    return any([is_ready(pod) async for pod in client.list(Pod, labels={REPLICA_LABEL: name})])
+    return await _has_pod(client, name, is_ready)
+
+
+async def _has_pod(client: lightkube.AsyncClient, name: str, is_there: Callable[[Pod], bool]) -> bool:
+    return any([is_there(pod) async for pod in client.list(Pod, labels={REPLICA_LABEL: name})])
 
 
 def is_ready(pod: Pod) -> bool:
@@ -118,3 +134,11 @@ def is_ready(pod: Pod) -> bool:
         return False
     conditions = (pod.status.conditions if pod.status else None) or []
     return any(c.type == "Ready" and c.status == "True" for c in conditions)
+
+
+def has_started(pod: Pod) -> bool:
+    """Return whether all containers of a pod have passed their startup probes, and it is not being deleted."""
+    if pod.metadata and pod.metadata.deletionTimestamp is not None:
+        return False
+    containers = (pod.status.containerStatuses if pod.status else None) or []
+    return bool(containers) and all(container.started for container in containers)

@@ -20,6 +20,7 @@ from reside.seed.kubernetes import (
     ensure_namespace,
     has_ready_pod,
     wait_for_replica,
+    wait_for_start,
     wait_for_stateful_set,
 )
 from reside.seed.teardown import tear_down
@@ -142,9 +143,10 @@ async def _check_ingress(settings: BootstrapSettings) -> None:
 
 
 def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
-    """Load the images; let each replica in the cluster take over as soon as its pod is ready.
+    """Load the images; let each replica in the cluster take over as soon as its process serves.
 
     The Sentinel in the cluster begins with all stacks, the platform's too, while the pod of Alpha still starts.
+    Kubernetes sets a pod ready a second after its startup probe has succeeded, so only the end waits for that.
     """
     from reside.alpha import bootstrap  # noqa: PLC0415 - slow to import
     from reside.seed import handover, running  # noqa: PLC0415 - slow to import
@@ -157,7 +159,7 @@ def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
     seed.alpha.run(
         lambda alpha: bootstrap.load_system(alpha, images), settings.deadline, "seed, Sentinel and Alpha are loaded"
     )
-    asyncio.run(_until_ready(settings, SENTINEL_NAME))
+    asyncio.run(_until_started(settings, SENTINEL_NAME))
     seed.sentinel.stop(running.STOP_S)
     identities, _blocks = running.prepared(settings)
     seed.alpha.run(
@@ -165,8 +167,9 @@ def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
         settings.deadline + handover.MARGIN_S,
         "the platform is declared",
     )
-    asyncio.run(_until_ready(settings, ALPHA_NAME))
+    asyncio.run(_until_started(settings, ALPHA_NAME))
     seed.alpha.run(seed.leader.stop, running.STOP_S, "Alpha's lease is released")
+    asyncio.run(_until_ready(settings))
 
 
 def _load_by_cluster(settings: BootstrapSettings, images: list[str]) -> None:
@@ -179,9 +182,14 @@ def _load_by_cluster(settings: BootstrapSettings, images: list[str]) -> None:
     asyncio.run(_until_ready(settings))
 
 
-async def _until_ready(settings: BootstrapSettings, *names: str) -> None:
+async def _until_started(settings: BootstrapSettings, name: str) -> None:
     async with connect(settings.target) as client:
-        for name in names or (SENTINEL_NAME, ALPHA_NAME):
+        await wait_for_start(client, name, settings.deadline)
+
+
+async def _until_ready(settings: BootstrapSettings) -> None:
+    async with connect(settings.target) as client:
+        for name in (SENTINEL_NAME, ALPHA_NAME):
             await wait_for_replica(client, name, settings.deadline)
 
 

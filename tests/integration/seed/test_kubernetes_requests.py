@@ -129,6 +129,24 @@ async def test_a_replica_is_ready_once_a_pod_with_its_label_is(target: Target) -
         await kubernetes.wait_for_replica(client, "alpha", 20)
 
 
+async def test_a_replica_has_started_once_its_startup_probe_has_succeeded(target: Target) -> None:
+    """Without a kubelet, the test writes the status."""
+    spec = PodSpec(containers=[Container(name="main", image="example.internal/alpha:v1")])
+    async with connect(target) as client:
+        await client.create(Pod(metadata=ObjectMeta(name="starting", labels={REPLICA_LABEL: "starting"}), spec=spec))
+        for started in (None, False):
+            container = ContainerStatus("example.internal/alpha:v1", "", "main", False, 0, started=started)
+            status = PodStatus(containerStatuses=[container] if started is not None else [])
+            await client.patch(Pod.Status, "starting", Pod(status=status), patch_type=PatchType.MERGE)
+            with pytest.raises(NotReady, match="no pod of starting is running"):
+                await kubernetes.wait_for_start(client, "starting", 0.5)
+        container = ContainerStatus("example.internal/alpha:v1", "", "main", False, 0, started=True)
+        status = PodStatus(containerStatuses=[container])
+        await client.patch(Pod.Status, "starting", Pod(status=status), patch_type=PatchType.MERGE)
+        await kubernetes.wait_for_start(client, "starting", 20)
+        assert not await kubernetes.has_ready_pod(client, "starting")
+
+
 async def test_an_invalid_kubeconfig_is_named(target: Target) -> None:
     for wrong, message in (
         (Target("ns", "direct", "/does/not/exist", None, 1), "/does/not/exist"),
