@@ -117,5 +117,7 @@ def open_stack(
         loading.join()
         import_module(_PROGRAM).declare(settings)  # again, to raise the error of a program that can't be loaded
 
-    workspace = LocalWorkspace(str(root), program=program, env_vars=environment, secrets_provider=key)
+    workspace = LocalWorkspace(
+        str(root), program=program, env_vars=environment, secrets_provider=key, pulumi_command=_Command()
+    )
     return BootstrapStack(name, workspace, exists=exists)
