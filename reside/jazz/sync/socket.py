@@ -19,8 +19,9 @@ from websockets.uri import WebSocketURI, parse_uri
 
 _CLOSE_TIMEOUT_S: Final = 1.0
 """Short, because nothing is lost if the server does not answer a close."""
-_READ_BYTES: Final = 256 * 1024
-"""The size of the reused read buffer; asyncio's streams allocate one of this size for every read."""
+_READ_BYTES: Final = 64 * 1024
+"""The size of the reused read buffer. What fills it is processed in one turn of the event loop, in a few milliseconds,
+unless a single message is larger."""
 _log = logging.getLogger(__name__)
 _log.setLevel(logging.INFO)  # at DEBUG, `websockets` logs the opening request, whose address may contain a proof
 _TEXT_PARTS: Final = (Opcode.TEXT, Opcode.CONT)

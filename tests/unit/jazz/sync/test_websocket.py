@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -126,6 +127,33 @@ async def test_a_slow_server_is_not_flooded() -> None:
         await room.wait()
         assert not socket.is_full
         await socket.close()
+
+
+async def test_a_burst_of_messages_is_processed_in_several_rounds_of_the_event_loop() -> None:
+    """Each takes time to verify, and other tasks need the event loop meanwhile."""
+    count, message = 1000, b"x" * 1000
+    rounds, loop, arrived = 0, asyncio.get_running_loop(), list[int]()
+
+    def next_round() -> None:
+        nonlocal rounds, counting
+        rounds += 1
+        counting = loop.call_soon(next_round)
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        for _ in range(count):
+            protocol.send_text(message)
+        protocol.send_close(1000, "done")
+        writer.write(b"".join(protocol.data_to_send()))
+        await writer.drain()
+
+    counting = loop.call_soon(next_round)
+    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+        socket = await open_socket(url, headers={}, on_frame=lambda _: arrived.append(rounds), on_room=lambda: None)
+        await _ended(socket)
+    counting.cancel()
+    assert len(arrived) == count
+    assert max(Counter(arrived).values()) <= 64 * 1024 // len(message) + 1
 
 
 @pytest.mark.parametrize(
