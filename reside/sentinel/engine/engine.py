@@ -48,7 +48,7 @@ _GRACE_SECONDS = 5.0
 class PulumiEngine:
     """A `StackEngine`.
 
-    Before the first operation, nothing is started or created.
+    Before `start` or the first operation, nothing is started or created.
 
     Operations share a process of the provider. If it ends, any of them may be the cause. So each is a suspect, and the
     next operation on its stack has a process of its own, until one succeeds. These operations run one after another.
@@ -74,9 +74,10 @@ class PulumiEngine:
     async def start(self) -> None:
         """Start the resident engine and its provider; see `StackEngine.start`. The command line keeps nothing running.
 
-        A preview of nothing starts both, derives the key of the passphrase, and leaves no file.
+        A preview of nothing starts both, derives the key of the passphrase, and leaves no file, but for some in an
+        object store. So an engine with one starts with its first operation.
         """
-        if self._settings.engine != "cli":
+        if self._settings.engine != "cli" and self._settings.backend is None:
             await self._run(Preview, StackSpec(_NO_STACK, ()))
 
     async def preview(self, stack: StackSpec) -> ChangeSet:

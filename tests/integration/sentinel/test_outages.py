@@ -115,7 +115,8 @@ async def test_a_stop_completes_the_apply_reports_and_gives_the_lease_back(clust
     """SIGTERM in the middle of an apply: exit code 0, and etcd has neither the leader's key nor its lease any more."""
     async with process(setup.settings) as first:
         alpha = await _when_published(setup)
-        stack = await alpha.declare("demo", *[config_map(f"part-{number}", x="1") for number in range(8)])
+        many = [config_map(f"part-{number}", x="1") for number in range(200)]  # it takes seconds
+        stack = await alpha.declare("demo", *many)
         await alpha.report("demo", lambda now: now.get("ConfigMap/part-0", {}).get("status") == "requested")
         lease = await leader_lease(setup)
         assert lease is not None
