@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_WITHIN_S = 60.0
+_SILENCE_S = 5.0
 VALUE = b"hunter2 and more"
 ROOT = Path(__file__).parents[3]
 CONTROLLED = "import fcntl, termios, sys; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
@@ -38,10 +42,17 @@ def on_a_terminal(program: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]
         os.close(master)
 
 
-def read_until(terminal: int, text: bytes) -> bytes:
-    """Return what the program writes, to this text or to its end."""
-    seen = b""
+def read_until(terminal: int, text: bytes, again: bytes = b"") -> bytes:
+    """Return what the program writes, to this text or to its end; type `again` each time it is silent for long.
+
+    Python loses the effect of a Ctrl-C that arrives right before it begins to read, until the next one.
+    """
+    seen, deadline = b"", time.monotonic() + _WITHIN_S
     while text not in seen:
+        if not select.select([terminal], [], [], _SILENCE_S)[0]:
+            assert time.monotonic() < deadline, seen
+            os.write(terminal, again)
+            continue
         try:
             more = os.read(terminal, 4096)
         except OSError:  # the program has ended
@@ -73,7 +84,7 @@ def test_ctrl_c_and_ctrl_d_leave_the_prompt_with_their_exit_codes(typed: bytes, 
     with on_a_terminal(program) as (_, terminal):
         seen = read_until(terminal, b"value of db: ")
         os.write(terminal, typed)
-        seen += read_until(terminal, f"code {code}\r".encode())
+        seen += read_until(terminal, f"code {code}\r".encode(), again=typed[-1:])
     assert said in seen
     assert b"hunter2" not in seen
     assert b"Traceback" not in seen
