@@ -99,12 +99,12 @@ async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadli
 
 async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
     """Wait until a pod of this replica is ready."""
-    await _wait_for_pod(client, name, deadline, is_ready, "ready")
+    await _wait_for_pod(client, name, deadline, is_ready, "is ready")
 
 
 async def wait_for_start(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
     """Wait until a pod of this replica has passed its startup probe. Kubernetes sets it ready a second later."""
-    await _wait_for_pod(client, name, deadline, has_started, "running")
+    await _wait_for_pod(client, name, deadline, has_started, "has started")
 
 
 async def _wait_for_pod(
@@ -113,10 +113,10 @@ async def _wait_for_pod(
     async def check() -> None:
         if not await _has_pod(client, name, is_there):
             blocked.check(await refused_deployment(client, name))
-            raise Missing(f"no pod of {name} is {state}{await pod_problems(client, {REPLICA_LABEL: name})}")
+            raise Missing(f"no pod of {name} {state}{await pod_problems(client, {REPLICA_LABEL: name})}")
 
     blocked = Blocked(name, deadline)
-    await until(check, f"a {state} pod of {name}", deadline)
+    await until(check, f"the state that a pod of {name} {state}", deadline)
 
 
 async def has_ready_pod(client: lightkube.AsyncClient, name: str) -> bool:

@@ -138,7 +138,7 @@ async def test_a_replica_has_started_once_its_startup_probe_has_succeeded(target
             container = ContainerStatus("example.internal/alpha:v1", "", "main", False, 0, started=started)
             status = PodStatus(containerStatuses=[container] if started is not None else [])
             await client.patch(Pod.Status, "starting", Pod(status=status), patch_type=PatchType.MERGE)
-            with pytest.raises(NotReady, match="no pod of starting is running"):
+            with pytest.raises(NotReady, match="no pod of starting has started"):
                 await kubernetes.wait_for_start(client, "starting", 0.5)
         container = ContainerStatus("example.internal/alpha:v1", "", "main", False, 0, started=True)
         status = PodStatus(containerStatuses=[container])
