@@ -113,6 +113,7 @@ class Socket(asyncio.BufferedProtocol):
         self._ws.receive_eof()
         if not self.opened.done():
             self.opened.set_exception(self._ws.handshake_exc or exc or InvalidHandshake("the connection ended"))
+            self.opened.exception()  # a cancelled `open_socket` does not receive it, which is no error
         if exc is not None and not isinstance(exc, OSError):
             self.closed.set_exception(exc)
         else:

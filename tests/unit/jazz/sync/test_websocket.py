@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 import threading
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -168,6 +169,37 @@ async def test_a_server_without_the_websocket_handshake_is_refused(answer: bytes
     async with _server(handle) as url:
         with pytest.raises(ConnectionError):
             await _open(url, [])
+
+
+async def test_an_opening_can_be_cancelled_in_every_round_of_the_event_loop() -> None:
+    """A close during a reconnect left an error that nobody received; the event loop reported it later."""
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context))
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionResetError):
+            await _accept(reader, writer)
+            await reader.read(1)
+
+    async with _server(handle) as url:
+        for rounds in range(100):
+            opening = asyncio.create_task(_open(url, []))
+            await _rounds(rounds)
+            opening.cancel()
+            await asyncio.wait([opening])
+            if not opening.cancelled():
+                await opening.result().close()
+                break
+            del opening
+            await _rounds(10)  # the end of the connection
+            gc.collect()
+    assert rounds in range(3, 99)
+    assert reported == []
+
+
+async def _rounds(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("broken", [b"\x81\x02\xff\xff", b"\x85\x00", b"\x80\x00", b"\x81\x7e\x00"])
