@@ -23,6 +23,7 @@ from lightkube.resources.core_v1 import PodLog
 from lightkube.types import CascadeType, PatchType
 
 from reside.common.masking import mask
+from reside.common.turns import Turns
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
 from reside.model.kinds import BY_KIND, EVENT, KINDS, POD, Kind
@@ -58,11 +59,12 @@ def _resource(kind: Kind) -> Any:
 _RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in (*KINDS, POD, EVENT)}
 
 
-def _selection(kind: Kind) -> dict[str, Any]:
-    """Return the selectors for all objects of a kind that concern us."""
+def _selectors(kind: Kind) -> dict[str, str]:
+    """Return the parameters that select all objects of a kind that concern us."""
     if kind is EVENT:
-        return {"fields": {"type": "Warning", "reason": operators.not_equal(_FREQUENT)}}
-    return {} if kind is POD else {"labels": _OURS}
+        fields: dict[str, Any] = {"type": "Warning", "reason": operators.not_equal(_FREQUENT)}
+        return {"fieldSelector": build_selector(fields, for_fields=True)}
+    return {} if kind is POD else {"labelSelector": build_selector(_OURS)}
 
 
 @contextmanager
@@ -96,6 +98,7 @@ class KubernetesApi:
 
     def __init__(self, client: lightkube.AsyncClient, namespace: str) -> None:
         self._client = client
+        self._turns = Turns()
         self.namespace = namespace
 
     async def get(self, key: str) -> K8sObject | None:
@@ -111,13 +114,23 @@ class KubernetesApi:
         return _plain(found, BY_KIND[kind])
 
     async def list_all(self, kind: Kind) -> tuple[list[K8sObject], str]:
-        """Return all our objects of a kind, and the resource version to watch from."""
+        """Return all our objects of a kind, and the resource version to watch from.
+
+        Lists of several kinds decode one response in each round of the event loop.
+        """
+        client: Any = self._client._client  # noqa: SLF001 - lightkube's own list decodes a response when it arrives
+        objects: list[K8sObject] = []
+        version, has_more = "", True
         with _translate_errors(f"list {kind.plural}"):
-            found = self._client.list(
-                _RESOURCES[kind.kind], namespace=self.namespace, chunk_size=_CHUNK, **_selection(kind)
+            request = client.prepare_request(
+                "list", _RESOURCES[kind.kind], namespace=self.namespace, params={"limit": _CHUNK} | _selectors(kind)
             )
-            objects = [_plain(item, kind) async for item in found]
-            return objects, found.resourceVersion
+            while has_more:
+                response = await client.send(client.build_adapter_request(request))
+                await self._turns.take()
+                has_more, version, chunk = client.handle_response("list", response, request)
+                objects += [_plain(item, kind) for item in chunk]
+        return objects, version
 
     async def list_pods(self, labels: Mapping[str, str]) -> list[K8sObject]:
         """Return our pods with these labels, as they are after every write before this call."""
@@ -166,14 +179,11 @@ class KubernetesApi:
         up to which everything was shown.
         """
         client: Any = self._client._client  # noqa: SLF001 - lightkube's own watch asks for no bookmarks
-        selection = _selection(kind)
         params = {
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(_SERVER_TIMEOUT_S),
             "resourceVersion": version,
-            "labelSelector": build_selector(selection["labels"]) if "labels" in selection else None,
-            "fieldSelector": build_selector(selection["fields"], for_fields=True) if "fields" in selection else None,
-        }
+        } | _selectors(kind)
         with _translate_errors(f"watch {kind.plural}"):
             request = client.prepare_request(
                 "list", _RESOURCES[kind.kind], namespace=self.namespace, watch=True, params=params

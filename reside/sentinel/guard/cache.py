@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from reside.common.turns import Turns
 from reside.model.constants import TEARDOWN_MARKER
 from reside.model.kinds import KINDS, Kind
 from reside.sentinel.objects import managed_fields
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _Version = tuple[str | None, str | None]
 """Unique id and resource version of a live object."""
 _AT_ONCE: Final = 32
-"""Objects of a list that are noted in one turn of the event loop."""
+"""Objects of lists that are noted in one round of the event loop."""
 
 
 class ObjectCache:
@@ -38,6 +39,7 @@ class ObjectCache:
         self._by_stack = KeyIndex()
         self._shared: set[str] = set()
         self._missing = {kind.kind for kind in kinds}
+        self._turns = Turns()
         self._listeners: list[Callable[[str, K8sObject | None, K8sObject | None], None]] = []
         self._listed: list[Callable[[Kind], None]] = []
         self.ready = asyncio.Event()
@@ -94,14 +96,20 @@ class ObjectCache:
             listener(kind)
 
     async def load(self, kind: Kind, objects: Sequence[K8sObject]) -> None:
-        """Replace all objects of a kind, in several turns of the event loop: a thousand take a quarter of a second.
+        """Replace all objects of a kind, in several rounds of the event loop: a thousand take a quarter of a second.
 
-        Until the last turn, the kind counts as listed only if it was before.
+        Lists of several kinds take turns. Until the last turn, the kind counts as listed only if it was before.
         """
-        for start in range(0, len(objects) - _AT_ONCE, _AT_ONCE):
+        for start in range(0, len(objects), _AT_ONCE):
+            await self._turns.take()
             for live in objects[start : start + _AT_ONCE]:
                 self.note("ADDED", live)
-            await asyncio.sleep(0)
+        removed = sorted(self._by_kind.keys(kind.kind) - {live_key(live) for live in objects})
+        for start in range(0, len(removed), _AT_ONCE):
+            await self._turns.take()
+            for key in removed[start : start + _AT_ONCE]:
+                self._put(key, None)
+        await self._turns.take()
         self.replace(kind, objects)
 
     def note(self, event: str, live: K8sObject) -> None:

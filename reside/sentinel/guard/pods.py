@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from reside.common.turns import in_rounds
 from reside.model.constants import REPLICA_LABEL, VERSION_LABEL
 from reside.model.kinds import POD
 from reside.model.names import workload_name
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
 """The label of a Deployment's pods that ends the name of their ReplicaSet."""
+_AT_ONCE: Final = 100
+"""Pods of a list that are noted in one round of the event loop."""
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -88,9 +91,14 @@ class PodCache:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def load(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
-        """Replace all pods."""
-        self.replace(kind, objects)
+    async def load(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
+        """Replace all pods, in several rounds of the event loop."""
+        found = {_uid(live): live for live in objects}
+        async for uid in in_rounds(self._pods.keys() | self._probes.keys() | found.keys(), _AT_ONCE):
+            self._see(uid, found.get(uid))
+        for uid in self._probes.keys() - found.keys():  # an event came meanwhile
+            del self._probes[uid]
+        self.is_listed = True
 
     def replace(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
         """Replace all pods."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -138,6 +139,28 @@ async def test_a_long_list_is_noted_in_several_turns_of_the_event_loop(cache: Ob
     assert "ConfigMap/b seen" not in heard
     assert heard.index("ConfigMap/b gone") > heard.index("ConfigMap/new-60 seen")
     assert sorted(cache.objects) == sorted(["ConfigMap/a", *(f"ConfigMap/new-{number}" for number in range(100))])
+
+
+async def test_lists_of_several_kinds_and_what_they_remove_take_turns(cache: ObjectCache) -> None:
+    """After a restart, the lists of all kinds arrive together."""
+    kinds = [BY_KIND[kind] for kind in ("Secret", "Service", "ServiceAccount")]
+    lists = {kind: [config_map(str(number)) | {"kind": kind.kind} for number in range(100)] for kind in kinds}
+    per_round = Counter[int]()
+    rounds = 0
+    cache.listen(lambda *_: per_round.update([rounds]))
+
+    async def count_rounds() -> None:
+        nonlocal rounds
+        while True:
+            await asyncio.sleep(0)
+            rounds += 1
+
+    counting = asyncio.create_task(count_rounds())
+    await asyncio.gather(*(cache.load(kind, objects) for kind, objects in lists.items()))
+    assert (per_round.total(), max(per_round.values())) == (300, 32)
+    await asyncio.gather(*(cache.load(kind, []) for kind in kinds))
+    assert (per_round.total(), max(per_round.values())) == (600, 32)
+    counting.cancel()
 
 
 async def test_a_kind_counts_as_listed_at_the_end_of_its_first_list() -> None:

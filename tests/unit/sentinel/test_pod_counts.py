@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +54,23 @@ def test_pods_that_have_not_ended_are_counted(pods: PodCache) -> None:
     assert pods.count("Job/caller-2") == 1
     pods.replace(POD, [])
     assert pods.workloads_of("caller") == set()
+
+
+async def test_a_long_list_is_noted_in_several_rounds_of_the_event_loop() -> None:
+    """It tells at its end what is gone, and that all pods are listed."""
+    cache = PodCache()
+    heard: list[str] = []
+    cache.listen(heard.append)
+    loading = asyncio.create_task(cache.load(POD, [pod(str(number)) for number in range(250)]))
+    seen = [len(heard)]
+    while not loading.done():
+        assert cache.count(KEY) is None
+        await asyncio.sleep(0)
+        seen.append(len(heard))
+    assert [later - before for before, later in pairwise(seen) if later > before] == [100, 100, 50]
+    assert cache.count(KEY) == 250
+    await cache.load(POD, [])
+    assert cache.count(KEY) == 0
 
 
 def test_the_problem_of_a_workload_is_that_of_any_of_its_pods(pods: PodCache) -> None:
