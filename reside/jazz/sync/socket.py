@@ -1,13 +1,15 @@
 """A WebSocket connection as an asyncio protocol.
 
-Frames are delivered and written in the event-loop turn in which they arrive or are sent. No task runs between the
-network and the node, unlike in `websockets.asyncio`. The WebSocket protocol is the one of `websockets`, without I/O.
+Frames are written in the event-loop turn in which they are sent, and delivered in the one in which they arrive, or in
+the next ones if they take long to process. No task runs between the network and the node, unlike in
+`websockets.asyncio`. The WebSocket protocol is the one of `websockets`, without I/O.
 """
 
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from websockets.client import ClientProtocol
@@ -20,8 +22,11 @@ from websockets.uri import WebSocketURI, parse_uri
 _CLOSE_TIMEOUT_S: Final = 1.0
 """Short, because nothing is lost if the server does not answer a close."""
 _READ_BYTES: Final = 64 * 1024
-"""The size of the reused read buffer. What fills it is processed in one turn of the event loop, in a few milliseconds,
-unless a single message is larger."""
+"""The size of the reused read buffer."""
+_SLICE_S: Final = 0.01
+"""Seconds after which other tasks run, even if more messages have arrived: with each, a signature is verified."""
+_LINES: Final = 8
+"""Messages of the sync protocol that are delivered together. The server joins up to 25 kB of them in a frame."""
 _log = logging.getLogger(__name__)
 _log.setLevel(logging.INFO)  # at DEBUG, `websockets` logs the opening request, whose address may contain a proof
 _TEXT_PARTS: Final = (Opcode.TEXT, Opcode.CONT)
@@ -33,7 +38,7 @@ class Socket(asyncio.BufferedProtocol):
     Args:
         uri: the server.
         headers: sent with the opening request.
-        on_frame: called with the text of each message; with None for a binary message.
+        on_frame: called with the text of each message, or with a few of its lines; with None for a binary message.
         on_room: called when more can be written after `is_full`.
 
     Attributes:
@@ -55,6 +60,8 @@ class Socket(asyncio.BufferedProtocol):
         self._ws = ClientProtocol(uri, max_size=None, logger=_log)
         self._transport: asyncio.Transport | None = None
         self._parts: list[bytes] = []
+        self._waiting: deque[str | None] = deque()
+        self._failure: Exception | None = None
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self.opened: asyncio.Future[None] = self._loop.create_future()
         self.closed: asyncio.Future[str] = self._loop.create_future()
@@ -99,6 +106,7 @@ class Socket(asyncio.BufferedProtocol):
                 self._take(event)
             elif isinstance(event, Response) and self._ws.handshake_exc is None and not self.opened.done():
                 self.opened.set_result(None)
+        self._deliver()
         self._write()
         if self._ws.close_expected() and self._transport is not None:
             self._loop.call_later(_CLOSE_TIMEOUT_S, self._transport.abort)
@@ -110,6 +118,7 @@ class Socket(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Process the end of the connection. An error other than the network's is raised where `closed` is awaited."""
+        exc = self._failure or exc
         self._ws.receive_eof()
         if not self.opened.done():
             self.opened.set_exception(self._ws.handshake_exc or exc or InvalidHandshake("the connection ended"))
@@ -130,7 +139,7 @@ class Socket(asyncio.BufferedProtocol):
 
     def _take(self, frame: Frame) -> None:
         if frame.opcode is Opcode.BINARY:
-            self._on_frame(None)
+            self._waiting.append(None)
         elif frame.opcode in _TEXT_PARTS:
             self._parts.append(bytes(frame.data))
             if frame.fin:
@@ -140,7 +149,29 @@ class Socket(asyncio.BufferedProtocol):
                 except UnicodeDecodeError:
                     self._ws.fail(CloseCode.INVALID_DATA, "not UTF-8")
                 else:
-                    self._on_frame(text)
+                    self._waiting.extend(_pieces(text))
+
+    def _deliver(self) -> None:
+        """Deliver what has arrived; after `_SLICE_S`, go on in the next round of the event loop, and read no more."""
+        end = self._loop.time() + _SLICE_S
+        while self._waiting:
+            self._on_frame(self._waiting.popleft())
+            if self._waiting and self._loop.time() > end and self._transport is not None:
+                self._transport.pause_reading()
+                self._loop.call_soon(self._continue)
+                return
+
+    def _continue(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        try:
+            self._deliver()
+        except Exception as error:  # noqa: BLE001 - as from `buffer_updated`, it ends the connection
+            self._failure = error
+            self._transport.abort()
+        else:
+            if not self._waiting:
+                self._transport.resume_reading()
 
     def _write(self) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -150,6 +181,13 @@ class Socket(asyncio.BufferedProtocol):
                 self._transport.write(data)
             elif self._transport.can_write_eof():
                 self._transport.write_eof()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Return the lines of a message, a few at a time."""
+    lines = text.split("\n")
+    for start in range(0, len(lines), _LINES):
+        yield "\n".join(lines[start : start + _LINES])
 
 
 async def open_socket(url: str, **arguments: Any) -> Socket:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _FREQUENT: Final = "BackOff"
 """The reason of the most frequent warnings. They are not watched: pods themselves say that they crash in a loop."""
 _OURS: Final[dict[str, Any]] = {MANAGED_BY_LABEL: FIELD_MANAGER}
-_CHUNK: Final = 250
+_CHUNK: Final = 100
 """Objects of a response to a list: a thousand at once would hold up the event loop. All are of one version."""
 _MESSAGE_LENGTH: Final = 600
 _RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})

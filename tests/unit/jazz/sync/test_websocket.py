@@ -130,10 +130,11 @@ async def test_a_slow_server_is_not_flooded() -> None:
         await socket.close()
 
 
-async def test_a_burst_of_messages_is_processed_in_several_rounds_of_the_event_loop() -> None:
+@pytest.mark.parametrize("per_frame", [1, 40])
+async def test_a_burst_of_messages_is_processed_in_several_rounds_of_the_event_loop(per_frame: int) -> None:
     """Each takes time to verify, and other tasks need the event loop meanwhile."""
-    count, message = 1000, b"x" * 1000
-    rounds, loop, arrived = 0, asyncio.get_running_loop(), list[int]()
+    messages = [f"{number} {'x' * 300}" for number in range(400)]
+    rounds, loop, arrived = 0, asyncio.get_running_loop(), list[tuple[int, int, str]]()
 
     def next_round() -> None:
         nonlocal rounds, counting
@@ -142,19 +143,79 @@ async def test_a_burst_of_messages_is_processed_in_several_rounds_of_the_event_l
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = await _accept(reader, writer)
-        for _ in range(count):
-            protocol.send_text(message)
+        for start in range(0, len(messages), per_frame):
+            protocol.send_text("\n".join(messages[start : start + per_frame]).encode())
         protocol.send_close(1000, "done")
         writer.write(b"".join(protocol.data_to_send()))
-        await writer.drain()
+        await reader.read(1)
 
-    counting = loop.call_soon(next_round)
+    def process(text: str | None) -> None:
+        assert text is not None
+        lines = text.split("\n")
+        arrived.extend((rounds, len(lines), line) for line in lines)
+        end = loop.time() + 0.0005 * len(lines)
+        while loop.time() < end:
+            pass
+
+    counting: asyncio.Handle = loop.call_soon(next_round)
     async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
-        socket = await open_socket(url, headers={}, on_frame=lambda _: arrived.append(rounds), on_room=lambda: None)
+        socket = await open_socket(url, headers={}, on_frame=process, on_room=lambda: None)
         await _ended(socket)
     counting.cancel()
-    assert len(arrived) == count
-    assert max(Counter(arrived).values()) <= 64 * 1024 // len(message) + 1
+    assert [line for _, _, line in arrived] == messages
+    assert max(Counter(seen for seen, _, _ in arrived).values()) <= 10 / 0.5 + 8
+    assert max(count for _, count, _ in arrived) == min(per_frame, 8)
+
+
+async def test_an_error_in_a_later_round_ends_the_connection_and_is_raised() -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        protocol.send_text("\n".join(map(str, range(100))).encode())
+        writer.writelines(protocol.data_to_send())
+        await reader.read()
+
+    loop = asyncio.get_running_loop()
+    arrived: list[str | None] = []
+
+    def refuse(text: str | None) -> None:
+        arrived.append(text)
+        if len(arrived) == 3:
+            raise ZeroDivisionError("a bug")
+        end = loop.time() + 0.02
+        while loop.time() < end:
+            pass
+
+    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+        socket = await open_socket(url, headers={}, on_frame=refuse, on_room=lambda: None)
+        with pytest.raises(ZeroDivisionError):
+            await socket.closed
+    assert len(arrived) == 3
+
+
+async def test_nothing_is_delivered_after_the_end() -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        protocol.send_text("\n".join(map(str, range(100))).encode())
+        writer.writelines(protocol.data_to_send())
+        await reader.read()
+
+    loop, first, ended = asyncio.get_running_loop(), asyncio.Event(), False
+
+    def slow(_text: str | None) -> None:
+        assert not ended
+        first.set()
+        end = loop.time() + 0.02
+        while loop.time() < end:
+            pass
+
+    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+        socket = await open_socket(url, headers={}, on_frame=slow, on_room=lambda: None)
+        await first.wait()
+        assert socket._waiting
+        socket._transport.abort()  # type: ignore[union-attr] # it is connected
+        await _ended(socket)
+        ended = True
+        await _rounds(10)
 
 
 @pytest.mark.parametrize(
