@@ -5,12 +5,14 @@ of a second for a few dozen objects that it frees. What survives one is therefor
 looks only at what was made since. Full collections come more often than by default, so that this is little.
 
 References are counted in frozen objects, too: what is frozen and becomes unreachable without a cycle is freed as
-always. Cycles among them stay, so all are looked at again when there are many more, and after hours.
+always. Cycles among them stay, so all are looked at again when the process has grown much, and after hours. The frozen
+objects are not counted, because that visits each.
 """
 
 from __future__ import annotations
 
 import gc
+import resource
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,11 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _GROWTH: Final = 3
-"""By how much the number of frozen objects may grow until all are looked at again."""
+"""By how much the peak of the process's memory may grow until all are looked at again."""
 _AFTER_S: Final = 6 * 3600.0
 """Seconds after which all are looked at again."""
 _YOUNGER: Final = 3
 """Collections of younger objects before a full one; 10 is Python's default."""
+
+
+def _peak() -> int:
+    """Return the largest amount of memory that the process has used: KiB, or bytes on macOS."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 class Freezer:
@@ -30,13 +37,15 @@ class Freezer:
 
     Args:
         now: the clock, in seconds.
+        peak: returns the largest amount of memory that the process has used, in any unit.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic, peak: Callable[[], float] = _peak) -> None:
         self._now = now
+        self._peak = peak
         self._is_whole = True
         """Whether the next full collection looks at all objects."""
-        self._frozen = 0
+        self._before = peak()
         self._since = now()
 
     def install(self) -> Callable[[], None]:
@@ -57,11 +66,11 @@ class Freezer:
         if phase != "stop" or information["generation"] < 2:  # noqa: PLR2004 - the oldest generation
             return
         self._freeze()
-        if gc.get_freeze_count() > _GROWTH * self._frozen or self._now() > self._since + _AFTER_S:
+        if self._peak() > _GROWTH * self._before or self._now() > self._since + _AFTER_S:
             gc.unfreeze()
             self._is_whole = True
 
     def _freeze(self) -> None:
         gc.freeze()
         if self._is_whole:
-            self._is_whole, self._frozen, self._since = False, gc.get_freeze_count(), self._now()
+            self._is_whole, self._before, self._since = False, self._peak(), self._now()

@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Clock:
-    """A clock that stands still."""
+class Process:
+    """What is known of the process."""
 
     time = 0.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.time
+    peak = 100.0
 
 
 class Node:
@@ -33,9 +30,9 @@ class Node:
 
 
 @pytest.fixture
-def clock() -> Iterator[Clock]:
-    found = Clock()
-    end = Freezer(found).install()
+def process() -> Iterator[Process]:
+    found = Process()
+    end = Freezer(lambda: found.time, lambda: found.peak).install()
     yield found
     end()
 
@@ -44,7 +41,7 @@ def cycle() -> weakref.ref[Node]:
     return weakref.ref(Node())
 
 
-def test_what_survives_is_not_looked_at_again(clock: Clock) -> None:
+def test_what_survives_is_not_looked_at_again(process: Process) -> None:
     made = [[number] for number in range(1000)]
     before = gc.get_freeze_count()
     gc.collect()
@@ -61,7 +58,7 @@ def test_full_collections_come_more_often_until_the_end() -> None:
     assert gc.get_threshold() == before
 
 
-def test_garbage_is_collected_and_so_is_what_is_frozen_without_a_cycle(clock: Clock) -> None:
+def test_garbage_is_collected_and_so_is_what_is_frozen_without_a_cycle(process: Process) -> None:
     young, kept = cycle(), Node()
     gc.collect()
     assert young() is None
@@ -71,14 +68,14 @@ def test_garbage_is_collected_and_so_is_what_is_frozen_without_a_cycle(clock: Cl
     assert frozen() is None
 
 
-def test_frozen_cycles_are_collected_after_hours(clock: Clock) -> None:
+def test_frozen_cycles_are_collected_after_hours(process: Process) -> None:
     kept = Node()
     gc.collect()
     frozen = weakref.ref(kept)
     del kept
     gc.collect()
     assert frozen() is not None
-    clock.time = 7 * 3600.0
+    process.time = 7 * 3600.0
     gc.collect()  # everything is looked at in the next one
     gc.collect()
     assert frozen() is None
@@ -90,12 +87,36 @@ def test_frozen_cycles_are_collected_after_hours(clock: Clock) -> None:
     assert frozen() is not None, "for the next hours, only what is new is looked at"
 
 
-def test_frozen_cycles_are_collected_when_there_are_many(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frozen_cycles_are_collected_when_the_process_has_grown(process: Process) -> None:
     kept = Node()
     gc.collect()
     frozen = weakref.ref(kept)
     del kept
-    monkeypatch.setattr(collector, "_GROWTH", 0.5)
+    process.peak = 250.0
     gc.collect()
+    gc.collect()
+    assert frozen() is not None
+    process.peak = 350.0
+    gc.collect()  # everything is looked at in the next one
     gc.collect()
     assert frozen() is None
+    kept = Node()
+    gc.collect()
+    frozen = weakref.ref(kept)
+    del kept
+    process.peak = 1000.0
+    gc.collect()
+    assert frozen() is not None, "the process has not grown much since"
+
+
+def test_what_is_frozen_is_not_counted(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To count it visits each object, which took as long as a collection."""
+    counted: list[int] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or 0)
+    gc.collect()
+    gc.collect()
+    assert counted == []
+
+
+def test_the_memory_of_the_process_is_known() -> None:
+    assert collector._peak() > 1024
