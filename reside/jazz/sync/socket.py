@@ -43,7 +43,7 @@ class Socket(asyncio.BufferedProtocol):
 
     Attributes:
         closed: done when the connection has ended; its result is the reason.
-        received_at: time on the event loop's clock at which data last arrived.
+        received_at: time on the event loop's clock at which data last arrived, or waited to be processed.
     """
 
     def __init__(
@@ -164,6 +164,7 @@ class Socket(asyncio.BufferedProtocol):
     def _continue(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
+        self.received_at = self._loop.time()  # the server is not silent: it is not read
         try:
             self._deliver()
         except Exception as error:  # noqa: BLE001 - as from `buffer_updated`, it ends the connection

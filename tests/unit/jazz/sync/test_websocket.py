@@ -8,6 +8,7 @@ import ssl
 import threading
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -190,6 +191,34 @@ async def test_an_error_in_a_later_round_ends_the_connection_and_is_raised() -> 
         with pytest.raises(ZeroDivisionError):
             await socket.closed
     assert len(arrived) == 3
+
+
+async def test_a_server_is_not_silent_while_its_messages_wait() -> None:
+    """Nothing is read meanwhile, and a connection on which nothing arrives for 10 s is closed."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        await reader.read(1)  # the client is ready
+        protocol.send_text("\n".join(map(str, range(40))).encode())
+        writer.writelines(protocol.data_to_send())
+        await reader.read()
+
+    loop, seen, done = asyncio.get_running_loop(), list[float](), asyncio.Event()
+
+    def slow(_text: str | None) -> None:
+        seen.append(socket.received_at)
+        end = loop.time() + 0.02
+        while loop.time() < end:
+            pass
+        if len(seen) == 5:
+            done.set()
+
+    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+        socket = await open_socket(url, headers={}, on_frame=slow, on_room=lambda: None)
+        socket.send("ready")
+        await done.wait()
+        await socket.close()
+    assert all(later - before >= 0.02 for before, later in pairwise(seen))
 
 
 async def test_nothing_is_delivered_after_the_end() -> None:
