@@ -100,13 +100,6 @@ class PodCache:
             del self._probes[uid]
         self.is_listed = True
 
-    def replace(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
-        """Replace all pods."""
-        found = {_uid(live): live for live in objects}
-        self.is_listed = True
-        for uid in self._pods.keys() | self._probes.keys() | found.keys():
-            self._see(uid, found.get(uid))
-
     def note(self, event: str, live: K8sObject) -> None:
         """Update the cache from one event of a watch."""
         self._see(_uid(live), None if event == "DELETED" else live)

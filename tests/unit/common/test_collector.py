@@ -41,6 +41,12 @@ def cycle() -> weakref.ref[Node]:
     return weakref.ref(Node())
 
 
+def frozen_cycle() -> weakref.ref[Node]:
+    kept = Node()
+    gc.collect()
+    return weakref.ref(kept)
+
+
 def test_what_survives_is_not_looked_at_again(process: Process) -> None:
     made = [[number] for number in range(1000)]
     before = gc.get_freeze_count()
@@ -69,29 +75,20 @@ def test_garbage_is_collected_and_so_is_what_is_frozen_without_a_cycle(process: 
 
 
 def test_frozen_cycles_are_collected_after_hours(process: Process) -> None:
-    kept = Node()
-    gc.collect()
-    frozen = weakref.ref(kept)
-    del kept
+    frozen = frozen_cycle()
     gc.collect()
     assert frozen() is not None
     process.time = 7 * 3600.0
     gc.collect()  # everything is looked at in the next one
     gc.collect()
     assert frozen() is None
-    kept = Node()
-    gc.collect()
-    frozen = weakref.ref(kept)
-    del kept
+    frozen = frozen_cycle()
     gc.collect()
     assert frozen() is not None, "for the next hours, only what is new is looked at"
 
 
 def test_frozen_cycles_are_collected_when_the_process_has_grown(process: Process) -> None:
-    kept = Node()
-    gc.collect()
-    frozen = weakref.ref(kept)
-    del kept
+    frozen = frozen_cycle()
     process.peak = 250.0
     gc.collect()
     gc.collect()
@@ -100,10 +97,7 @@ def test_frozen_cycles_are_collected_when_the_process_has_grown(process: Process
     gc.collect()  # everything is looked at in the next one
     gc.collect()
     assert frozen() is None
-    kept = Node()
-    gc.collect()
-    frozen = weakref.ref(kept)
-    del kept
+    frozen = frozen_cycle()
     process.peak = 1000.0
     gc.collect()
     assert frozen() is not None, "the process has not grown much since"

@@ -39,20 +39,20 @@ def deployment(replicas: int, *, generation: int = 1, observed: int | None = Non
 
 
 @pytest.fixture
-def pods() -> PodCache:
+async def pods() -> PodCache:
     cache = PodCache()
-    cache.replace(POD, [pod("a"), pod("b"), pod("ended", phase="Failed"), pod("other", **{VERSION_LABEL: "x"})])
+    await cache.load(POD, [pod("a"), pod("b"), pod("ended", phase="Failed"), pod("other", **{VERSION_LABEL: "x"})])
     return cache
 
 
-def test_pods_that_have_not_ended_are_counted(pods: PodCache) -> None:
+async def test_pods_that_have_not_ended_are_counted(pods: PodCache) -> None:
     assert (pods.count(KEY), pods.workloads_of("caller")) == (2, {KEY})
     pods.note("MODIFIED", pod("a", phase="Succeeded"))
     pods.note("DELETED", pod("b"))
     assert (pods.count(KEY), pods.workloads_of("caller")) == (0, set())
     pods.note("ADDED", pod("c", owner="Job"))
     assert pods.count("Job/caller-2") == 1
-    pods.replace(POD, [])
+    await pods.load(POD, [])
     assert pods.workloads_of("caller") == set()
 
 
@@ -73,7 +73,18 @@ async def test_a_long_list_is_noted_in_several_rounds_of_the_event_loop() -> Non
     assert cache.count(KEY) == 0
 
 
-def test_the_problem_of_a_workload_is_that_of_any_of_its_pods(pods: PodCache) -> None:
+async def test_a_probe_of_a_pod_that_is_gone_is_forgotten_when_its_event_arrives_during_the_list() -> None:
+    cache = PodCache()
+    loading = asyncio.create_task(cache.load(POD, [pod(str(number)) for number in range(250)]))
+    await asyncio.sleep(0)
+    assert not loading.done()
+    cache.note_failing_probe("gone", "Readiness probe failed")
+    cache.note_failing_probe("249", "Readiness probe failed")
+    await loading
+    assert cache._probes == {"249": "Readiness probe failed"}
+
+
+async def test_the_problem_of_a_workload_is_that_of_any_of_its_pods(pods: PodCache) -> None:
     heard: list[str] = []
     pods.listen(heard.append)
     waiting = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
@@ -98,7 +109,7 @@ def test_the_problem_of_a_workload_is_that_of_any_of_its_pods(pods: PodCache) ->
         ({"kind": "DaemonSet", "name": "web"}, {}, None),
     ],
 )
-def test_pods_that_another_workload_controls_have_problems_and_are_not_counted(
+async def test_pods_that_another_workload_controls_have_problems_and_are_not_counted(
     owner: dict[str, Any], labels: dict[str, str], key: str | None
 ) -> None:
     """Their labels are those that the declarer chose; the stack is that which holds the workload."""
@@ -106,7 +117,7 @@ def test_pods_that_another_workload_controls_have_problems_and_are_not_counted(
     pods.listen(heard.append)
     waiting = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
     meta = {"uid": "a", "labels": labels, "ownerReferences": [owner | {"controller": True}]}
-    pods.replace(POD, [{"metadata": meta, "status": waiting}])
+    await pods.load(POD, [{"metadata": meta, "status": waiting}])
     assert heard == ([] if key is None else [f"holder of {key}"])
     if key is not None:
         assert (pods.problem(key), pods.count(key)) == ("ImagePullBackOff", 0)
@@ -121,7 +132,7 @@ FAILS = "Unhealthy: Readiness probe failed: HTTP status 503"
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
-def test_a_failing_probe_is_the_problem_of_its_pod_until_that_is_ready_or_gone(pods: PodCache) -> None:
+async def test_a_failing_probe_is_the_problem_of_its_pod_until_that_is_ready_or_gone(pods: PodCache) -> None:
     heard: list[str] = []
     pods.listen(heard.append)
     probes = FailingProbes(pods)
@@ -141,7 +152,7 @@ def test_a_failing_probe_is_the_problem_of_its_pod_until_that_is_ready_or_gone(p
     assert pods.problem(KEY) is None, "what its probes did before it was ready does not count"
 
 
-def test_another_problem_of_a_pod_counts_more_than_its_failing_probe(pods: PodCache) -> None:
+async def test_another_problem_of_a_pod_counts_more_than_its_failing_probe(pods: PodCache) -> None:
     FailingProbes(pods).note("ADDED", probe_event("a"))
     waiting = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
     pods.note("MODIFIED", pod("a") | {"status": waiting})
@@ -150,13 +161,13 @@ def test_another_problem_of_a_pod_counts_more_than_its_failing_probe(pods: PodCa
     assert pods.problem(KEY) == FAILS
 
 
-def test_events_that_are_listed_before_the_pods_count_for_pods_that_exist() -> None:
+async def test_events_that_are_listed_before_the_pods_count_for_pods_that_exist() -> None:
     cache = PodCache()
     earlier = probe_event("a", "Startup probe failed: connection refused") | {"lastTimestamp": "2026-01-01T00:00:30Z"}
     FailingProbes(cache).replace(EVENT, [probe_event("a"), earlier, probe_event("gone")])
-    cache.replace(POD, [pod("a")])
+    await cache.load(POD, [pod("a")])
     assert (cache.problem(KEY), cache.count(KEY)) == (FAILS, 1)
-    cache.replace(POD, [pod("gone")])
+    await cache.load(POD, [pod("gone")])
     assert cache.problem(KEY) is None, "nothing is kept of a pod that did not exist"
 
 
@@ -164,7 +175,7 @@ def test_the_number_is_not_known_before_the_first_list() -> None:
     assert PodCache().count(KEY) is None
 
 
-def test_listeners_hear_of_changed_numbers_only(pods: PodCache) -> None:
+async def test_listeners_hear_of_changed_numbers_only(pods: PodCache) -> None:
     heard: list[str] = []
     unlisten = pods.listen(heard.append)
     pods.note("MODIFIED", pod("a"))
@@ -203,7 +214,7 @@ async def test_a_workload_has_stopped_only_if_a_list_says_so() -> None:
     pods, api = PodCache(), Api(pod("late"))
     counter = counts(api, deployment(0), pods)
     assert await counter.of_stack("caller") == {}
-    pods.replace(POD, [])
+    await pods.load(POD, [])
     assert await counter.of_stack("caller") == {KEY: 1}
     api.left = [pod("ended", phase="Failed")]
     assert await counter.of_stack("caller") == {KEY: 0}
@@ -214,7 +225,7 @@ async def test_a_workload_has_stopped_only_if_a_list_says_so() -> None:
 @pytest.mark.parametrize("live", [deployment(1), deployment(0, generation=2, observed=1)])
 async def test_nothing_is_listed_for_a_workload_that_is_not_scaled_down(live: dict[str, Any]) -> None:
     pods, api = PodCache(), Api()
-    pods.replace(POD, [])
+    await pods.load(POD, [])
     assert await counts(api, live, pods).of_stack("caller") == {KEY: 0}
     assert api.lists == 0
 
@@ -227,7 +238,7 @@ async def test_pods_of_a_deleted_workload_are_counted(pods: PodCache) -> None:
 async def test_pods_of_a_workload_that_has_left_its_stack_are_counted_until_it_is_gone() -> None:
     """Without their number, a version that has stopped would not count as stopped any more."""
     pods, cache = PodCache(), ObjectCache()
-    pods.replace(POD, [])
+    await pods.load(POD, [])
     cache.note("ADDED", deployment(0))
     guard: Any = SimpleNamespace(api=Api(), cache=cache, pods=pods, store=SimpleNamespace(stacks={}))
     counter = PodCounts(guard)

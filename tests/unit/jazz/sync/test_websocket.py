@@ -63,6 +63,22 @@ async def _ended(socket: Socket) -> str:
         return await socket.closed
 
 
+async def _send_lines(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send a hundred lines in a frame, once the client has sent something."""
+    protocol = await _accept(reader, writer)
+    await reader.read(1)
+    protocol.send_text("\n".join(map(str, range(100))).encode())
+    writer.writelines(protocol.data_to_send())
+    await reader.read()
+
+
+def _work(seconds: float) -> None:
+    """Keep the event loop busy."""
+    end = asyncio.get_running_loop().time() + seconds
+    while asyncio.get_running_loop().time() < end:
+        pass
+
+
 async def test_messages_arrive_complete_and_in_order_however_they_are_fragmented() -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = await _accept(reader, writer)
@@ -154,9 +170,7 @@ async def test_a_burst_of_messages_is_processed_in_several_rounds_of_the_event_l
         assert text is not None
         lines = text.split("\n")
         arrived.extend((rounds, len(lines), line) for line in lines)
-        end = loop.time() + 0.0005 * len(lines)
-        while loop.time() < end:
-            pass
+        _work(0.0005 * len(lines))
 
     counting: asyncio.Handle = loop.call_soon(next_round)
     async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
@@ -169,25 +183,17 @@ async def test_a_burst_of_messages_is_processed_in_several_rounds_of_the_event_l
 
 
 async def test_an_error_in_a_later_round_ends_the_connection_and_is_raised() -> None:
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = await _accept(reader, writer)
-        protocol.send_text("\n".join(map(str, range(100))).encode())
-        writer.writelines(protocol.data_to_send())
-        await reader.read()
-
-    loop = asyncio.get_running_loop()
     arrived: list[str | None] = []
 
     def refuse(text: str | None) -> None:
         arrived.append(text)
         if len(arrived) == 3:
             raise ZeroDivisionError("a bug")
-        end = loop.time() + 0.02
-        while loop.time() < end:
-            pass
+        _work(0.02)
 
-    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+    async with _server(_send_lines) as url, asyncio.timeout(_WITHIN_S):
         socket = await open_socket(url, headers={}, on_frame=refuse, on_room=lambda: None)
+        socket.send("ready")
         with pytest.raises(ZeroDivisionError):
             await socket.closed
     assert len(arrived) == 3
@@ -195,25 +201,15 @@ async def test_an_error_in_a_later_round_ends_the_connection_and_is_raised() -> 
 
 async def test_a_server_is_not_silent_while_its_messages_wait() -> None:
     """Nothing is read meanwhile, and a connection on which nothing arrives for 10 s is closed."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = await _accept(reader, writer)
-        await reader.read(1)  # the client is ready
-        protocol.send_text("\n".join(map(str, range(40))).encode())
-        writer.writelines(protocol.data_to_send())
-        await reader.read()
-
-    loop, seen, done = asyncio.get_running_loop(), list[float](), asyncio.Event()
+    seen, done = list[float](), asyncio.Event()
 
     def slow(_text: str | None) -> None:
         seen.append(socket.received_at)
-        end = loop.time() + 0.02
-        while loop.time() < end:
-            pass
+        _work(0.02)
         if len(seen) == 5:
             done.set()
 
-    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+    async with _server(_send_lines) as url, asyncio.timeout(_WITHIN_S):
         socket = await open_socket(url, headers={}, on_frame=slow, on_room=lambda: None)
         socket.send("ready")
         await done.wait()
@@ -222,29 +218,23 @@ async def test_a_server_is_not_silent_while_its_messages_wait() -> None:
 
 
 async def test_nothing_is_delivered_after_the_end() -> None:
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = await _accept(reader, writer)
-        protocol.send_text("\n".join(map(str, range(100))).encode())
-        writer.writelines(protocol.data_to_send())
-        await reader.read()
+    first, delivered = asyncio.Event(), list[str | None]()
 
-    loop, first, ended = asyncio.get_running_loop(), asyncio.Event(), False
-
-    def slow(_text: str | None) -> None:
-        assert not ended
+    def slow(text: str | None) -> None:
+        delivered.append(text)
         first.set()
-        end = loop.time() + 0.02
-        while loop.time() < end:
-            pass
+        _work(0.02)
 
-    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+    async with _server(_send_lines) as url, asyncio.timeout(_WITHIN_S):
         socket = await open_socket(url, headers={}, on_frame=slow, on_room=lambda: None)
+        socket.send("ready")
         await first.wait()
-        assert socket._waiting
         socket._transport.abort()  # type: ignore[union-attr] # it is connected
+        before = list(delivered)
         await _ended(socket)
-        ended = True
-        await _rounds(10)
+        await _rounds(20)
+    assert delivered == before
+    assert socket._waiting
 
 
 @pytest.mark.parametrize(
