@@ -82,7 +82,11 @@ class SmallAlpha:
         await self.node.flush()
 
     async def until_current(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
-        """Wait until the replica has made `grant` the current grant of `ref`."""
+        """Wait until the replica has made `grant` the current grant of `ref`.
+
+        Wait for each expected grant before you expect the next one. Otherwise, `grant` may be current from before, and
+        the replica may still carry out what was expected in between.
+        """
         await until(identity.rcb, lambda: (found := identity.rcb.find(ref)) is not None and found.current == grant)
 
 
