@@ -90,7 +90,9 @@ function show(line) {
 const alpha = await load(settings.alpha);
 const profile = await load(alpha.get("profile"));
 const endpoint = profile.get("endpoints")[settings.access ?? "internal"];
-const root = await load(profile.get("contracts")[CONTRACT]);
+const contracts = profile.get("contracts");
+const identity = Object.keys(contracts).find((name) => name.endsWith("/contracts/alpha.v1")); // under the cluster's repository
+const root = await load(contracts[identity]);
 
 const group = node.createGroup();
 group.addMember(alpha, "reader");

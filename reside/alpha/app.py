@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import contract, permissions, rpc
-from reside.alpha.data import make_data, open_data, with_managers
+from reside.alpha.data import identity_repository, make_data, open_data, with_managers
 from reside.alpha.granting import rpc as permission_rpc
 from reside.alpha.lock_access import root_user
 from reside.alpha.loop import lead
@@ -19,7 +19,7 @@ from reside.alpha.managing import rpc as replica_rpc
 from reside.alpha.sentinel_client import SentinelClient
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.state import Alpha
-from reside.model import alpha_contract
+from reside.model import alpha_contract, identities
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import InvalidInput
 from reside.replica import Replica
@@ -90,7 +90,13 @@ async def running(context: Context) -> Alpha:
 
 async def _data(context: Context) -> CoMap:
     async with context.transaction(context.node.unique_map_id(context.public.id, alpha_contract.ROOT_NAME)):
-        return (await make_data(context.node, context.public)).root
+        root = (await make_data(context.node, context.public)).root
+    if (settled := identity_repository(root)) != identities.repository():
+        raise InvalidInput(
+            f"the identities of this cluster are under {settled}, but this process of Alpha has the repository "
+            f"{identities.repository()}: set {identities.VARIABLE}={settled} in its environment"
+        )
+    return root
 
 
 def _bound(handler: Callable[[Alpha, Call], Awaitable[Json]]) -> Callable[[Call], Awaitable[Json]]:

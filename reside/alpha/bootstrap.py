@@ -15,7 +15,7 @@ import structlog
 
 from reside.alpha import instances, lookups, records
 from reside.alpha.candidate import next_version
-from reside.alpha.data import AlphaData, make_data
+from reside.alpha.data import AlphaData, identity_repository, make_data
 from reside.alpha.granting import control_blocks
 from reside.alpha.instances import InstanceAccount
 from reside.alpha.loading.approve import approve
@@ -25,17 +25,19 @@ from reside.alpha.manifest import sentinel_grants
 from reside.alpha.records import RequestGone
 from reside.jazz import AccountId, Node
 from reside.locks import LockService
-from reside.model import lookup
+from reside.model import identities, lookup
 from reside.model.alpha_contract import ROOT_NAME
 from reside.model.constants import (
     ALPHA_ID,
     ALPHA_IDENTITY,
     ALPHA_NAME,
+    OWN,
     SENTINEL_ID,
     SENTINEL_IDENTITY,
     SENTINEL_NAME,
 )
-from reside.model.errors import Conflict, LoadRefused
+from reside.model.errors import Conflict, InvalidInput, LoadRefused
+from reside.model.identities import resolved
 from reside.model.sentinel_data import REFERENCED_VALUE
 from reside.model.stacks import DesiredStack
 from reside.registry import ImageReference
@@ -68,9 +70,27 @@ class SystemBlocks:
 
 
 async def prepare(
-    sync_server_url: str, etcd_hosts: Sequence[str], alpha: Credentials, sentinel_account: Credentials
+    sync_server_url: str,
+    etcd_hosts: Sequence[str],
+    alpha: Credentials,
+    sentinel_account: Credentials,
+    repository: str | None = None,
 ) -> SystemBlocks:
-    """Create both accounts and control blocks, Alpha's data, and Alpha's expected grants (phase Accounts)."""
+    """Create both accounts and control blocks, Alpha's data, and Alpha's expected grants (phase Accounts).
+
+    From then on, this process uses the identity repository of the cluster.
+
+    Args:
+        sync_server_url: address of Jazz.
+        etcd_hosts: addresses of etcd.
+        alpha: Alpha's account.
+        sentinel_account: the Sentinel's account.
+        repository: the cluster's image repository, which is the identity repository of a new cluster; None: there is
+            none.
+
+    Raises:
+        InvalidInput: the cluster's identities are under another image repository.
+    """
     async with Node(sync_server_url, sentinel_account) as node:
         await node.register(SENTINEL_NAME)
         await node.flush()
@@ -87,11 +107,23 @@ async def prepare(
             await users(alpha, locks).secure()
             await users(alpha, locks).add(user_of(alpha, sentinel_account.account_id))
         async with locks.lock(f"{LOCK_PREFIX}{node.unique_map_id(public.id, ROOT_NAME)}") as held:
-            data = await make_data(node, public)
+            data = await make_data(node, public, repository)
+            _use(identity_repository(data.root), repository)
             await held.check()
             made = await _make_system_blocks(data, {ALPHA_ID: alpha, SENTINEL_ID: sentinel_account})
             await node.flush()
     return made
+
+
+def _use(settled: str, repository: str | None) -> None:
+    """Use the identity repository; where it is not `OWN`, images are nowhere else."""
+    if settled not in (OWN, repository):
+        given = "is not set" if repository is None else f"is {repository}"
+        raise InvalidInput(
+            f"the setting imageRepository {given}, but the identities of this cluster are under {settled}, which is "
+            f"where its images are: set it to {settled}"
+        )
+    identities.use(settled)
 
 
 async def _make_system_blocks(data: AlphaData, credentials: dict[int, Credentials]) -> SystemBlocks:
@@ -99,7 +131,7 @@ async def _make_system_blocks(data: AlphaData, credentials: dict[int, Credential
     await data.stacks_group.add_member(sentinel, "reader")
     await data.secrets_group.add_member(sentinel, "reader")
     made: dict[int, str] = {}
-    for number, name, identity in _SYSTEM:
+    for number, name, own in _SYSTEM:
         account = credentials[number].account_id
         made[number] = await control_blocks.make_block(data, number, name, account)
         stored = f"agent-secret.{number}"
@@ -108,7 +140,7 @@ async def _make_system_blocks(data: AlphaData, credentials: dict[int, Credential
             if REFERENCED_VALUE not in secret:
                 secret.set(REFERENCED_VALUE, credentials[number].agent_secret)
         where = data.node.unique_map_id(data.secrets_group.id, stored)
-        await instances.store_system_account(data, identity, InstanceAccount(account, made[number], where))
+        await instances.store_system_account(data, resolved(own), InstanceAccount(account, made[number], where))
     grantee = credentials[ALPHA_ID].account_id
     await control_blocks.set_requirements(
         data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]}
@@ -168,7 +200,7 @@ async def load_system(alpha: Alpha, images: Iterable[str], approver: Approver = 
 
 async def load(alpha: Alpha, image: str, approver: Approver = approve_locally) -> None:
     """Load one image with Alpha's account, and wait until its version exists."""
-    reference = ImageReference.parse(image)
+    reference = ImageReference.parse(resolved(image))
     found = await records.first_of(alpha.data, reference.identity)
     existing = None if found is None else found.value
     current = existing.version(existing.current_version) if existing and existing.current_version else None

@@ -14,8 +14,8 @@ import structlog
 
 from reside.alpha import records
 from reside.alpha.health import has_missed_deadline
-from reside.model.constants import SYSTEM_IDS
 from reside.model.errors import LoadRefused
+from reside.model.identities import system_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def check_canary(approved: ApproveRequest, existing: Replica | None, percent: in
 def _obstacles(approved: ApproveRequest, existing: Replica, current: ReplicaVersion) -> Iterator[str]:
     """Yield why the replica can't have a canary, each with what to do."""
     name = existing.name
-    if existing.identity in SYSTEM_IDS:
+    if system_id(existing.identity) is not None:
         yield f"replica {name} is a part of ReSide, and any of its pods may lead: choose another replica"
     if existing.info.kind == "oneshot" or not existing.info.scalable:
         yield f"two versions of {name} can't run at the same time, because it is not scalable: choose another replica"

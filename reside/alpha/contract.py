@@ -100,3 +100,8 @@ def _sentinel() -> ContractManifest:
 
 PACKAGED: Final = {ALPHA_CONTRACT: CONTRACT, SENTINEL_CONTRACT: _sentinel()}
 """The platform's own contracts, for a cluster whose registry does not have their images."""
+
+
+def packaged(identity: str) -> ContractManifest | None:
+    """Return the platform's own contract with this identity."""
+    return next((found for each in PACKAGED.values() if (found := each.resolved()).identity == identity), None)

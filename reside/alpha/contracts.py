@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reside.alpha import lookups
-from reside.alpha.contract import PACKAGED
+from reside.alpha.contract import packaged
 from reside.alpha.lookups import Reservation
 from reside.model import lookup
 from reside.model.constants import MANIFEST_LABEL
@@ -61,11 +61,12 @@ async def fetch_contract(registry: RegistryClient, identity: str) -> ContractMan
     try:
         manifest, _ = await fetch_manifest(registry, reference, await registry.resolve(reference))
     except ImageNotFound:
-        if identity in PACKAGED:
-            return PACKAGED[identity]
+        if (known := packaged(identity)) is not None:
+            return known
         raise LoadRefused(f"contract {identity} is unknown: push its image with `reside build --push`") from None
     if not isinstance(manifest, ContractManifest):
         raise LoadRefused(f"image {identity} is a replica, not a contract: name the image of a contract")
+    manifest = manifest.resolved()
     if manifest.identity != identity:
         raise LoadRefused(
             f"the manifest of contract {identity} has the identity {manifest.identity}: "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from reside.alpha import open_requests
 from reside.model import alpha_contract as names
+from reside.model.constants import OWN
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
@@ -80,9 +81,15 @@ class AlphaData:
         return account == self.node.account_id or self.is_manager(account, at)
 
 
-async def make_data(node: Node, public: Group) -> AlphaData:
-    """Create what is missing of Alpha's data, and open it. The caller holds Alpha's lock."""
-    root = await node.unique_map(public, names.ROOT_NAME)
+async def make_data(node: Node, public: Group, repository: str | None = None) -> AlphaData:
+    """Create what is missing of Alpha's data, and open it. The caller holds Alpha's lock.
+
+    Args:
+        node: Alpha's node.
+        public: Alpha's public group.
+        repository: the identity repository if the data is created now; None: `OWN`.
+    """
+    root = await _root(node, public, repository)
     for member, title in _GROUPS.items():
         if member not in root:
             root.set(member, node.create_group(title).id)
@@ -103,6 +110,15 @@ async def make_data(node: Node, public: Group) -> AlphaData:
         root.set(names.REPLICAS_BY_ACCOUNT, replicas.create_map(await _accounts(node, root)).id)
     await node.flush()
     return await open_data(node, root)
+
+
+async def _root(node: Node, public: Group, repository: str | None) -> CoMap:
+    """Return the root map. Its first content settles the identity repository; a stranger may create it without any."""
+    first = {names.IDENTITY_REPOSITORY: repository} if repository not in (None, OWN) else {}
+    root = await node.unique_map(public, names.ROOT_NAME, first)
+    if not root:
+        root.update(first)
+    return root
 
 
 async def open_data(node: Node, root: CoMap) -> AlphaData:
@@ -133,6 +149,12 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
         direct_grants=await node.load_map(root[names.DIRECT_GRANTS]),
         cluster_settings=await node.load_map(root[names.CLUSTER_SETTINGS]),
     )
+
+
+def identity_repository(root: CoMap) -> str:
+    """Return the cluster's identity repository (`reside.model.identities`); Alpha's root map never changes it."""
+    found = root.get(names.IDENTITY_REPOSITORY)
+    return found if isinstance(found, str) else OWN
 
 
 def with_managers(data: AlphaData, is_manager: Callable[[str, int], bool]) -> AlphaData:

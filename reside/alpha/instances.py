@@ -16,8 +16,9 @@ from reside.alpha.granting import control_blocks
 from reside.alpha.lookups import Reservation
 from reside.jazz import Credentials, Node
 from reside.model import lookup
-from reside.model.constants import FIRST_FREE_ID, SYSTEM_IDS
+from reside.model.constants import FIRST_FREE_ID
 from reside.model.errors import LoadRefused, NotReady
+from reside.model.identities import system_id
 from reside.model.sentinel_data import REFERENCED_VALUE
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ async def _replica_id(alpha: Alpha, record: RequestRecord, approved: ApproveRequ
     existing = await _existing_id(alpha, record, approved)
     if existing is not None:
         return existing
-    if approved.identity in SYSTEM_IDS:
-        return SYSTEM_IDS[approved.identity]
+    if (number := system_id(approved.identity)) is not None:
+        return number
     return await lookups.reserve_id(alpha.data, lookup.replica_by_id, _reservation(record))
 
 

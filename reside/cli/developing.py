@@ -19,6 +19,7 @@ from reside.jazz import JazzError
 from reside.model.alpha_contract import REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, LoadRefused, NotAllowed, ResideError
+from reside.model.identities import resolved
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
@@ -131,7 +132,11 @@ class Development:
         existing = target(await self._view.rows(), state, self._name)
         if existing is not None:
             self._found(existing["name"], is_new=False)
-        if existing is not None and existing["image"] == image and existing["status"] in ("running", "completed"):
+        if (
+            existing is not None
+            and existing["image"] == resolved(image)
+            and existing["status"] in ("running", "completed")
+        ):
             self._arrive(Arrival(existing["name"], existing["version"], existing["status"]))
             return
         done = await self._load(spec_of(image, existing, self._name), times)
@@ -225,7 +230,7 @@ def target(rows: Sequence[Row], state: SourceState, name: str | None) -> Row | N
     Raises:
         InvalidInput: several have this identity and no name chooses one, or the name is that of another replica.
     """
-    same = [row for row in rows if row["identity"] == state.manifest.identity]
+    same = [row for row in rows if row["identity"] == resolved(state.manifest.identity)]
     if name is None or state.manifest.info.exclusive:
         if len(same) > 1:
             names = ", ".join(sorted(row["name"] for row in same))

@@ -13,6 +13,7 @@ from reside.jazz import AccountId
 from reside.model.alpha_contract import SUPER_ADMIN_PERMISSIONS
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_ID
 from reside.model.errors import InvalidInput, NotReady
+from reside.model.identities import resolved
 from reside.replica.profile import load_profile
 from reside.users.contract import USER_MANAGER_CONTRACT, USER_MANAGER_IDENTITY, USERS
 
@@ -101,7 +102,7 @@ def find_user_manager(rows: Sequence[Row]) -> Row | None:
 
     Its image has the shipped identity: any other replica that implements its contract could give names to accounts.
     """
-    return next((row for row in rows if row["identity"] == USER_MANAGER_IDENTITY and row["implements"]), None)
+    return next((row for row in rows if row["identity"] == resolved(USER_MANAGER_IDENTITY) and row["implements"]), None)
 
 
 async def _user_names(session: Session, manager: Row | None) -> dict[str, str]:

@@ -11,8 +11,9 @@ import typer
 from reside.build.registries import client_of_environment
 from reside.build.source import check_reachable, read_source
 from reside.cli import output
-from reside.model.constants import MANIFEST_LABEL, RESIDE_REGISTRY
+from reside.model.constants import MANIFEST_LABEL, OWN, RESIDE_REGISTRY
 from reside.model.errors import InvalidInput, InvalidManifest
+from reside.model.identities import repository_in
 from reside.model.manifest import ReplicaManifest, decode_label
 from reside.registry import ImageReference
 
@@ -34,7 +35,7 @@ def identity(
         output.Output.table
     ),
 ) -> None:
-    """Print the identity of a replica or a contract: the name of its image, by which everybody knows it."""
+    """Print the identity of a replica or a contract, as its manifest names it: the name of its image."""
     manifest, digest = read_manifest(source, local_cluster)
     found = describe(manifest) | ({} if digest is None else {"digest": digest})
     if format_ is output.Output.table:
@@ -65,6 +66,11 @@ def read_manifest(source: str, local_cluster: str) -> tuple[Manifest, str | None
     return asyncio.run(_of_image(client_of_environment(local_cluster), source))
 
 
+def _is_of(name: str, identity: str) -> bool:
+    """Return whether an image with a name in its manifest can have an identity: one of ReSide's own in each cluster."""
+    return name == identity or (name.startswith(f"{OWN}/") and repository_in([identity], name) is not None)
+
+
 async def _of_image(client: RegistryClient, image: str) -> tuple[Manifest, str]:
     if image.startswith(("/", "./", "../", "~")):
         raise InvalidInput(
@@ -77,7 +83,7 @@ async def _of_image(client: RegistryClient, image: str) -> tuple[Manifest, str]:
     if label is None:
         raise InvalidManifest(f"image {image} has no label {MANIFEST_LABEL}: build it with `reside build`")
     manifest = decode_label(label)
-    if manifest.identity != reference.identity:
+    if not _is_of(manifest.identity, reference.identity):
         raise InvalidManifest(
             f"the manifest's identity is {manifest.identity}, but the image is {reference.identity}: "
             "push the image to the repository that its manifest names"

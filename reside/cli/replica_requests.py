@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reside.cli.requests import read_finished_after, read_open
+from reside.model.identities import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,7 +56,7 @@ def _is_of(request: LoadRequest, name: str, row: Row | None) -> bool:
         return row is not None and request.existing_replica == row["id"]
     if request.requested_name is not None:
         return request.requested_name == name
-    identity = request.image.partition("@")[0]
+    identity = resolved(request.image).partition("@")[0]
     if row is not None and (identity == row["identity"] or identity.startswith(f"{row['identity']}:")):
         return True
     return identity.rpartition("/")[2].partition(":")[0] == name

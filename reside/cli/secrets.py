@@ -27,6 +27,7 @@ from reside.jazz import AccountId
 from reside.model import secret_contract
 from reside.model.endpoints import rpc_path
 from reside.model.errors import AnswerLost, InvalidInput
+from reside.model.identities import resolved
 from reside.model.secret_contract import SECRET_CONTRACT, SECRET_IDENTITY, check_name
 from reside.replica.client import call_method
 from reside.replica.profile import load_profile
@@ -201,7 +202,7 @@ def find_keeper(rows: Sequence[Row]) -> Row:
         InvalidInput: there is none.
     """
     for row in rows:
-        if row["identity"] == SECRET_IDENTITY and SECRET_CONTRACT in row["implements"]:
+        if row["identity"] == resolved(SECRET_IDENTITY) and resolved(SECRET_CONTRACT) in row["implements"]:
             return row
     raise InvalidInput("the cluster has no replica for secrets: load replicas/secret (docs/secrets.md)")
 

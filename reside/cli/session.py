@@ -20,6 +20,7 @@ from reside.cli.accounts import credentials_of
 from reside.cli.notices import Notice
 from reside.common.tls import no_authorities, trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
+from reside.model import identities
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
 from reside.model.errors import AnswerLost, InvalidInput, NotReady
@@ -261,7 +262,9 @@ async def _alpha_data(node: Node, alpha: str) -> CoMap:
             f"Alpha's account {alpha} is not in this cluster's Jazz: if the cluster was bootstrapped again, "
             "run `reside cluster claim-super-admin-access` with --namespace"
         ) from None
-    data = (await load_contracts(node, profile)).get(ALPHA_CONTRACT)
+    contracts = await load_contracts(node, profile)
+    identities.use(identities.repository_in(contracts, ALPHA_CONTRACT) or identities.repository())
+    data = contracts.get(identities.resolved(ALPHA_CONTRACT))
     if not isinstance(data, str):
         raise NotReady("Alpha has not published its data yet: wait until its pod is ready")
     return await node.load_map(data)

@@ -36,6 +36,7 @@ from reside.cli.shared_options import with_options
 from reside.cli.starting import build_images, start_kubernetes
 from reside.model.entities import LoadRequestSpec
 from reside.model.errors import InvalidInput
+from reside.model.identities import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,8 +182,8 @@ def build_example(local: str) -> str:
 async def load_example(context: str, image: str) -> list[Row]:
     """Load the greeter unless it runs from this image already; return the replicas."""
     rows = await list_rows(context)
-    identity = image.partition("@")[0]
-    greeter = next((row for row in rows if row["identity"] == identity), None)
+    image = resolved(image)
+    greeter = next((row for row in rows if row["identity"] == image.partition("@")[0]), None)
     if greeter is None or greeter["image"] != image or greeter["status"] != "running":
         spec = LoadRequestSpec(image=image, replica_id=greeter["id"] if greeter else None)
         await load_image(context, spec, auto_approve=True)

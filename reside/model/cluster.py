@@ -50,7 +50,8 @@ class ClusterSettings(BaseModel):
     image_repository: ImageRepository | None = None
     """Repository with ReSide's images, such as `ghcr.io/acme/reside` (`reside images push`).
 
-    `registry.reside.internal/reside` if not given. Identities keep their names; see `reside.model.locations`.
+    `registry.reside.internal/reside` if not given. In a cluster that is bootstrapped with it, their identities are
+    under it (`reside.model.identities`).
     """
     registry_authorities: dict[str, str] = Field(default_factory=dict)
     """Registry host → PEM document with its own certificate authority, which is trusted for this host only."""

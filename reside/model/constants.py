@@ -86,6 +86,8 @@ PROVIDER_VERSION: Final = "4.25.0"
 """Version of Pulumi's Kubernetes provider; `tools/pulumi-kubernetes` builds it."""
 
 RESIDE_REGISTRY: Final = "registry.reside.internal"
+OWN: Final = "registry.reside.internal/reside"
+"""The repository of ReSide's own images, as code and manifests name it in every cluster (`reside.model.identities`)."""
 ALPHA_CONTRACT: Final = "registry.reside.internal/reside/contracts/alpha.v1"
 SENTINEL_CONTRACT: Final = "registry.reside.internal/reside/contracts/kubernetes-sentinel.v1"
 ALPHA_IDENTITY: Final = "registry.reside.internal/reside/replicas/alpha"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from reside.model.identities import resolved
+
 LIVENESS_PATH: Final = "/healthz"
 READINESS_PATH: Final = "/readyz"
 INSTANCE_HEADER: Final = "reside-instance"
@@ -17,7 +19,7 @@ def replica_path(replica: str) -> str:
 
 def rpc_path(replica: str, contract: str, method: str) -> str:
     """Return the path of a method of a replica instance."""
-    return f"{replica_path(replica)}rpc/{contract}/{method}"
+    return f"{replica_path(replica)}rpc/{resolved(contract)}/{method}"
 
 
 def account_path(replica: str) -> str:

@@ -1,8 +1,8 @@
-"""Where images are. An identity has the same name in every cluster, but its images may be in another repository.
+"""Where the images of ReSide, its contracts and examples are: in the repository of the setting `image_repository`.
 
-Identities of ReSide, its contracts and examples begin with `PREFIX`. The setting `image_repository` of a cluster names
-the repository that has their images; so an image has the same digest everywhere, and a replica that requires a contract
-of ReSide runs in each cluster. Pure.
+Code and manifests name them under `OWN`. A cluster that was bootstrapped with the setting has their identities under it
+(`reside.model.identities`), so there each identity is the place of its images. A cluster that was bootstrapped without
+it keeps the identities under `OWN`, and may have the images anywhere. Pure.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
-from reside.model.constants import RESIDE_REGISTRY
+from reside.model.constants import OWN
 from reside.model.errors import InvalidInput
 
-PREFIX: Final = f"{RESIDE_REGISTRY}/reside"
 MAX_LENGTH: Final = 200
 """Maximum length of an image repository, so that the names below it are not above 255 characters."""
 _LABEL: Final = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
@@ -32,8 +31,8 @@ def fault_of(repository: str) -> str | None:
             "an image repository is HOST/PATH in lower case, such as ghcr.io/acme/reside, of at most "
             f"{MAX_LENGTH} characters, without scheme, tag, digest and slash at the end"
         )
-    if repository.startswith(f"{PREFIX}/"):
-        return f"an image repository can't be below {PREFIX}, which are names of identities: choose another path"
+    if repository.startswith(f"{OWN}/"):
+        return f"an image repository can't be below {OWN}, which are names of identities: choose another path"
     return None
 
 
@@ -50,8 +49,7 @@ def check_repository(repository: str, setting: str) -> str:
 
 def located(name: str, repository: str | None) -> str:
     """Return the name under which the images of an identity are; a tag or digest after the identity is kept."""
-    below = name.removeprefix(f"{PREFIX}/")
-    return name if repository is None or below == name else f"{repository}/{below}"
+    return name if repository is None or not name.startswith(f"{OWN}/") else repository + name[len(OWN) :]
 
 
 def _validated(repository: str) -> str:

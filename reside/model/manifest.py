@@ -9,16 +9,18 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from reside.common.validation import describe_faults
 from reside.model.errors import InvalidManifest, InvalidName
+from reside.model.identities import resolved
 from reside.model.names import check_name
 
-Identity = Annotated[str, Field(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+$", max_length=255)]
+MAX_IDENTITY: Final = 255
+Identity = Annotated[str, Field(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+$", max_length=MAX_IDENTITY)]
 MAX_DEPTH = 64
 """Maximum nesting of a manifest; far below the limit of recursive code that processes it later."""
 EARLIER_MEMBERS: Final = frozenset({"packages", "avatarPrompt", "testingPackages"})
@@ -95,6 +97,9 @@ class _Label(_Model):
         return {name: value for name, value in data.items() if name not in EARLIER_MEMBERS}
 
 
+_Named = TypeVar("_Named", "Implementation", "ManifestRequirement", "ContractManifest")
+
+
 class ReplicaManifest(_Label):
     """The label of a replica's image.
 
@@ -108,6 +113,16 @@ class ReplicaManifest(_Label):
     health: Literal["none"] | None = None
     implementations: dict[ContractKey, Implementation] = Field(default_factory=dict)
     requirements: dict[ContractKey, ManifestRequirement] = Field(default_factory=dict)
+
+    def resolved(self) -> ReplicaManifest:
+        """Return the manifest with the identities that its names mean in this cluster (`reside.model.identities`)."""
+        return self.model_copy(
+            update={
+                "identity": _identity(self.identity),
+                "implementations": {key: _resolved(found) for key, found in self.implementations.items()},
+                "requirements": {key: _resolved(found) for key, found in self.requirements.items()},
+            }
+        )
 
 
 class ContractPermission(_Model):
@@ -134,6 +149,25 @@ class ContractManifest(_Label):
     display_info: DisplayInfo = Field(default_factory=dict)
     permissions: dict[str, ContractPermission] = Field(default_factory=dict)
     methods: dict[str, ContractMethod] = Field(default_factory=dict)
+
+    def resolved(self) -> ContractManifest:
+        """Return the manifest with the identity that its name means in this cluster (`reside.model.identities`)."""
+        return _resolved(self)
+
+
+def _resolved(named: _Named) -> _Named:
+    return (
+        named
+        if (found := _identity(named.identity)) == named.identity
+        else named.model_copy(update={"identity": found})
+    )
+
+
+def _identity(name: str) -> str:
+    identity = resolved(name)
+    if len(identity) > MAX_IDENTITY:
+        raise InvalidManifest(f"the identity {identity} has more than {MAX_IDENTITY} characters: choose a shorter name")
+    return identity
 
 
 Manifest = ReplicaManifest | ContractManifest

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from reside.model.identities import resolved
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -43,6 +45,11 @@ class PermissionRef:
     contract: str
     name: str
     instance_id: str | None = None
+
+    def __post_init__(self) -> None:
+        """Resolve the name of the contract."""
+        if (identity := resolved(self.contract)) != self.contract:
+            object.__setattr__(self, "contract", identity)
 
     @property
     def key(self) -> str:

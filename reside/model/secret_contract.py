@@ -12,12 +12,12 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from reside.model.constants import RESIDE_REGISTRY
+from reside.model.constants import OWN
 from reside.model.entities import Entity
 from reside.model.errors import InvalidInput
 
-SECRET_CONTRACT: Final = f"{RESIDE_REGISTRY}/reside/contracts/secret.v1"
-SECRET_IDENTITY: Final = f"{RESIDE_REGISTRY}/reside/replicas/secret"
+SECRET_CONTRACT: Final = f"{OWN}/contracts/secret.v1"
+SECRET_IDENTITY: Final = f"{OWN}/replicas/secret"
 
 READ_SECRET: Final = "secret:read"  # noqa: S105 - a name
 """Read one secret; the name of the secret is the instance."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from reside.registry.reference import ImageReference
 
@@ -32,6 +32,10 @@ class Snapshot:
         if reference.digest is not None:
             return reference.digest if reference.digest in self.documents else None
         return self.latest.get(reference.identity) if reference.tag in (None, "latest") else None
+
+    def renamed(self, name_of: Callable[[str], str]) -> Snapshot:
+        """Return the snapshot with other names for the same images."""
+        return Snapshot({name_of(name): digest for name, digest in self.latest.items()}, self.documents)
 
     def to_json(self) -> str:
         """Return the snapshot as JSON."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import NotReady
+from reside.model.identities import ByContract, resolved
 from reside.replica.granted import ask_and_wait
 from reside.replica.peers import Caller, find_peers
 from reside.replica.transactions import open_transaction
@@ -44,7 +45,7 @@ class Context:
     """The group of the profile: the replica is admin, everyone is reader. It owns unique maps that others must find."""
     http: httpx2.AsyncClient
     """The client for calls of peers."""
-    data: dict[str, CoMap] = field(default_factory=dict)
+    data: ByContract[CoMap] = field(default_factory=ByContract)
     """Contract identity → that contract's data map."""
     processes: dict[AccountId, Process] = field(default_factory=dict, repr=False)
     """Account of a peer → the process that the last call has reached (`reside.replica.client.call_method`)."""
@@ -67,7 +68,7 @@ class Context:
             NotReady: a named replica has not published its profile yet.
         """
         caller = Caller(self.node, self.credentials, self.http, self.settings.access_context, self.processes)
-        return await find_peers(caller, self.rcb.requirements(), contract_or_key)
+        return await find_peers(caller, self.rcb.requirements(), resolved(contract_or_key))
 
     async def peer(self, contract_or_key: str) -> Peer:
         """Return the first of `peers`, for a requirement that one replica serves.

@@ -65,5 +65,5 @@ class ContractModel(BaseModel):
 
 
 def contract(document: Mapping[str, Any]) -> ContractManifest:
-    """Return the contract that a manifest's document describes."""
-    return ContractManifest.model_validate({"type": "contract", **document})
+    """Return the contract that a manifest's document describes, with its identity in this cluster."""
+    return ContractManifest.model_validate({"type": "contract", **document}).resolved()

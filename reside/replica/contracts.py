@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def load_contract(path: Path) -> ContractManifest:
-    """Read the contract that a YAML or JSON file describes.
+    """Read the contract that a YAML or JSON file describes, with its identity in this cluster.
 
     Raises:
         InvalidManifest: the file is missing or not YAML, or does not describe a contract.
@@ -30,4 +30,4 @@ def load_contract(path: Path) -> ContractManifest:
     manifest = parse_manifest(data)
     if not isinstance(manifest, ContractManifest):
         raise InvalidManifest(f"{path} describes a {manifest.type}, not a contract")
-    return manifest
+    return manifest.resolved()

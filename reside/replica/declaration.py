@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from reside.jazz import WritePolicy
 from reside.model.constants import MADE_AT_TOLERANCE_MS
 from reside.model.errors import InvalidInput
+from reside.model.identities import resolved
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap, Credentials, Json
@@ -67,12 +68,13 @@ class Declaration:
         contract = self.contracts.get(ref.contract)
         return contract is not None and ref.name in contract.permissions
 
-    def contract(self, identity: str) -> ContractManifest:
-        """Return the implemented contract with this identity.
+    def contract(self, name: str) -> ContractManifest:
+        """Return the implemented contract that a name means (`reside.model.identities`).
 
         Raises:
             InvalidInput: the replica does not implement it.
         """
+        identity = resolved(name)
         try:
             return self.contracts[identity]
         except KeyError:

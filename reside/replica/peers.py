@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from reside.model.endpoints import rpc_path
 from reside.model.errors import InvalidInput, NotReady
+from reside.model.identities import resolved
 from reside.replica.client import RETRY_WITHIN_S, call_method
 from reside.replica.granted import find_granted, wait_until_granted
 from reside.replica.profile import load_profile
@@ -157,7 +158,7 @@ async def peer_of(caller: Caller, account: AccountId, contract: str | None = Non
         InvalidInput: it implements several contracts, and none is named.
     """
     profile = await load_profile(caller.node, account)
-    return _peer(caller, profile, contract or _only_contract(profile))
+    return _peer(caller, profile, resolved(contract) if contract else _only_contract(profile))
 
 
 def _peer(caller: Caller, profile: Profile, contract: str) -> Peer:

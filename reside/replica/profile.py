@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reside.jazz import CoId, InvalidContent, InvalidState, JazzTimeout, ValueNotFound, WrongKind
 from reside.model.errors import NotReady
+from reside.model.identities import ByContract
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +33,7 @@ class Profile:
     name: str
     replica_id: int | None
     endpoints: Mapping[str, str]
-    contracts: Mapping[str, CoId | None]
+    contracts: ByContract[CoId | None]
     group: Group = field(repr=False, compare=False)
 
     def endpoint(self, access: Literal["internal", "external"]) -> str:
@@ -99,7 +100,9 @@ def parse_profile(account: AccountId, members: Mapping[str, Any], group: Group) 
         name=name,
         replica_id=number if isinstance(number, int) else None,
         endpoints={key: value for key, value in endpoints.items() if isinstance(value, str)},
-        contracts={key: CoId(value) if isinstance(value, str) else None for key, value in contracts.items()},
+        contracts=ByContract(
+            {key: CoId(value) if isinstance(value, str) else None for key, value in contracts.items()}
+        ),
         group=group,
     )
 

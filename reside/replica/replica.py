@@ -46,7 +46,7 @@ class Replica:
         writes: WritePolicy | None = STRICT_WRITES,
         lock_user: LockUser | None = None,
     ) -> None:
-        implemented = {contract.identity: contract for contract in contracts}
+        implemented = {found.identity: found for found in (contract.resolved() for contract in contracts)}
         self.declaration = Declaration(contracts=implemented, writes=writes, lock_user=lock_user)
 
     def method(self, contract_identity: str, name: str) -> Callable[[_Method], _Method]:
@@ -58,13 +58,14 @@ class Replica:
             InvalidInput: the replica does not implement the contract, the method is unknown or declared twice, or the
                 function takes other parameters.
         """
-        if name not in self.declaration.contract(contract_identity).methods:
+        contract = self.declaration.contract(contract_identity)
+        if name not in contract.methods:
             raise InvalidInput(f"contract {contract_identity} has no method {name}")
-        if (contract_identity, name) in self.declaration.methods:
+        if (contract.identity, name) in self.declaration.methods:
             raise InvalidInput(f"method {name} of {contract_identity} is declared twice")
 
         def declare(handler: _Method) -> _Method:
-            self.declaration.methods[contract_identity, name] = adapt(handler)
+            self.declaration.methods[contract.identity, name] = adapt(handler)
             return handler
 
         return declare
@@ -85,9 +86,10 @@ class Replica:
         Raises:
             InvalidInput: the replica does not implement the contract, or the permission is unknown.
         """
-        if name not in self.declaration.contract(contract_identity).permissions:
+        contract = self.declaration.contract(contract_identity)
+        if name not in contract.permissions:
             raise InvalidInput(f"contract {contract_identity} has no permission {name}")
-        self.declaration.permissions[contract_identity, name] = PermissionHandlers(granted, revoked, updated)
+        self.declaration.permissions[contract.identity, name] = PermissionHandlers(granted, revoked, updated)
 
     def data(self, contract_identity: str) -> Callable[[_Data], _Data]:
         """Decorate the coroutine function that finds a contract's data map, or creates it.
@@ -98,10 +100,10 @@ class Replica:
         Raises:
             InvalidInput: the replica does not implement the contract.
         """
-        self.declaration.contract(contract_identity)
+        contract = self.declaration.contract(contract_identity)
 
         def declare(factory: _Data) -> _Data:
-            self.declaration.data[contract_identity] = factory
+            self.declaration.data[contract.identity] = factory
             return factory
 
         return declare
@@ -127,8 +129,8 @@ class Replica:
         Raises:
             InvalidInput: the replica does not implement the contract, or the version is declared twice or impossible.
         """
-        self.declaration.contract(contract_identity)
-        declared = self.declaration.migrations.setdefault(contract_identity, {})
+        contract = self.declaration.contract(contract_identity)
+        declared = self.declaration.migrations.setdefault(contract.identity, {})
         if version in declared:
             raise InvalidInput(f"migration {version} of {contract_identity} is declared twice")
         if version <= FIRST or not FIRST <= readable_by <= version:

@@ -19,6 +19,7 @@ from reside.common.transience import is_transient, safe_text
 from reside.jazz import TokenRefused
 from reside.model.endpoints import INSTANCE_HEADER, signed_path
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
+from reside.model.identities import resolved
 from reside.replica.bodies import Bodies
 from reside.replica.call import Call
 from reside.replica.health import RPC_CALLS, RPC_SECONDS
@@ -79,7 +80,7 @@ class RpcServer:
 
     async def __call__(self, request: Request) -> Response:
         """Handle one request."""
-        contract, method = request.path_params["contract"], request.path_params["method"]
+        contract, method = resolved(request.path_params["contract"]), request.path_params["method"]
         known = (contract, method) in self.declaration.methods
         labels = (self.replica, contract if known else "unknown", method if known else "unknown")
         began = perf_counter()
@@ -128,7 +129,7 @@ class RpcServer:
             return await self._handle(self.context, self.verifier, request, content)
 
     async def _handle(self, context: Context, verifier: RequestVerifier, request: Request, content: bytes) -> Json:
-        contract, method = request.path_params["contract"], request.path_params["method"]
+        contract, method = resolved(request.path_params["contract"]), request.path_params["method"]
         account = await self._authenticate(verifier, request, content)
         if request.path_params["replica"] != self.replica:
             raise _NoSuchMethod(f"this is replica {self.replica}, not {request.path_params['replica']}")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from reside.jazz import AccountId, CoId, ValueNotFound
 from reside.model.errors import Conflict, NotReady
+from reside.model.identities import resolved
 from reside.model.lookup import TARGET
 from reside.model.secret_contract import (
     MAX_SECRETS,
@@ -115,7 +116,7 @@ class Secrets:
     def permissions(self) -> Iterable[ControlBlockPermission]:
         """Return the permissions of this contract that accounts are expected to have."""
         block = self.context.rcb.permissions()
-        return [p for p in block if p.ref.contract == SECRET_CONTRACT and p.expected.granted]
+        return [p for p in block if p.ref.contract == resolved(SECRET_CONTRACT) and p.expected.granted]
 
     async def write(self, name: str, value: str, *, by: str, handed: str) -> SecretState:
         """Make a value the current one, and delete the one before."""

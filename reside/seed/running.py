@@ -24,6 +24,7 @@ from reside.alpha.settings import AlphaSettings
 from reside.common.files import write_private
 from reside.model.constants import ALPHA_NAME, REGISTRY_SECRET, REGISTRY_SECRET_KEY, SENTINEL_NAME
 from reside.model.errors import InvalidInput
+from reside.model.identities import resolved
 from reside.registry import Snapshot
 from reside.seed.accounts import Identities, read_identities
 from reside.seed.leading import Leader
@@ -166,7 +167,9 @@ async def prepare(settings: BootstrapSettings, identities: Identities | None = N
     """
     known = identities or await read_identities(settings.target)
     async with addresses(settings.target) as where:
-        blocks = await bootstrap.prepare(where.jazz, [where.etcd], known.alpha, known.sentinel)
+        blocks = await bootstrap.prepare(
+            where.jazz, [where.etcd], known.alpha, known.sentinel, settings.image_repository
+        )
     return known, blocks
 
 
@@ -183,10 +186,10 @@ async def open_alpha(settings: BootstrapSettings, identities: Identities, blocks
 
 def read_snapshot(settings: BootstrapSettings) -> Snapshot | None:
     """Return what the images say about themselves, if it was kept when they were built; without it, Alpha asks."""
+    if settings.image_documents is None:
+        return None
     try:
-        return (
-            None if settings.image_documents is None else Snapshot.from_json(Path(settings.image_documents).read_text())
-        )
+        return Snapshot.from_json(Path(settings.image_documents).read_text()).renamed(resolved)
     except OSError:
         return None
 

@@ -18,6 +18,7 @@ from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
 from reside.model.errors import NotReady
+from reside.model.identities import resolved
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica.client import call_method
 from reside.seed.running import open_alpha, prepare
@@ -89,7 +90,7 @@ async def _grant_approval(alpha: Alpha, block: str, deadline: float) -> None:
 
 
 async def _is_current(alpha: Alpha, image: str) -> bool:
-    identity, _, digest = image.partition("@")
+    identity, _, digest = resolved(image).partition("@")
     for record in await records.replicas_of(alpha.data, identity):
         current = record.value.current_version
         if current is not None and record.value.version(current).digest == digest:
@@ -98,7 +99,7 @@ async def _is_current(alpha: Alpha, image: str) -> bool:
 
 
 async def _until_running(alpha: Alpha, image: str, deadline: float) -> None:
-    identity = image.partition("@")[0]
+    identity = resolved(image).partition("@")[0]
 
     async def check() -> None:
         for record in await records.replicas_of(alpha.data, identity):

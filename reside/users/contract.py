@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from reside.model.constants import RESIDE_REGISTRY
+from reside.model.constants import OWN
 from reside.model.entities import Decision, Entity
+from reside.model.identities import resolved
 
-USER_MANAGER_CONTRACT: Final = f"{RESIDE_REGISTRY}/reside/contracts/user-manager.v1"
-USER_MANAGER_IDENTITY: Final = f"{RESIDE_REGISTRY}/reside/replicas/user-manager"
+USER_MANAGER_CONTRACT: Final = f"{OWN}/contracts/user-manager.v1"
+USER_MANAGER_IDENTITY: Final = f"{OWN}/replicas/user-manager"
 
 USERS: Final = "users"
 """Member of the data map: id of a map, account → User."""
@@ -52,7 +53,7 @@ class Permission(Entity):
     """A permission of one replica that users can have."""
 
     replica: int
-    contract: str = Field(max_length=_MAX_NAME)
+    contract: Annotated[str, AfterValidator(resolved)] = Field(max_length=_MAX_NAME)
     permission: str = Field(max_length=_MAX_NAME)
     instance_id: str | None = Field(default=None, max_length=_MAX_NAME)
     params: dict[str, Any] = Field(default_factory=dict)

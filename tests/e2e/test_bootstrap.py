@@ -274,6 +274,29 @@ def test_two_clusters_in_one_kubernetes_do_not_see_each_other(seeded: Platform, 
     assert not [key for key in changed if not key.startswith(("Lease/", "Pod"))]
 
 
+def test_identities_are_under_the_clusters_repository(remote: Remote) -> None:
+    """The examples' code and manifests name contracts as in every cluster."""
+    cluster, own = remote.cluster, f"{remote.images.host}/reside"
+    cluster.build("examples/contracts/greeting.v1", "latest")
+    for name in ("greeter", "caller"):
+        image = cluster.build(f"examples/replicas/{name}", "v1")
+        cluster.run(*remote.reside("replica", "load", image, "--auto-approve"), seconds=300)
+    rows = json.loads(cluster.run(*remote.reside("replica", "list", "--output", "json")).stdout)
+    assert {row["name"]: row["identity"] for row in rows} == {
+        "seed": f"{own}/replicas/seed",
+        "alpha": f"{own}/replicas/alpha",
+        "kubernetes-sentinel": f"{own}/replicas/kubernetes-sentinel",
+        "greeter": f"{own}/examples/greeter",
+        "caller": f"{own}/examples/caller",
+    }
+    greeter = json.loads(cluster.run(*remote.reside("replica", "describe", "greeter", "--output", "json")).stdout)
+    assert greeter["implements"] == [f"{own}/contracts/greeting.v1"]
+    (pod,) = cluster.ready_pods("caller")
+    metrics = ("curl", "--silent", "--fail", f"http://{pod['status']['podIP']}:8080/metrics")
+    called = 'caller_calls_total{outcome="ok"}'
+    eventually_sync("a greeting", lambda: cluster.run(*metrics).stdout, lambda text: called in text, within=120)
+
+
 def _rights(cluster: Platform, namespace: str) -> list[str]:
     """Return what the ServiceAccounts of a cluster may do to objects of another namespace."""
     kinds = ("secrets", "pods", "deployments.apps", "configmaps")

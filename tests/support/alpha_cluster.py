@@ -23,10 +23,11 @@ from reside.alpha.settings import AlphaSettings
 from reside.cli.loading import APPROVALS
 from reside.common.tls import trusted_authorities
 from reside.jazz import Credentials, Node
-from reside.model import constants
+from reside.model import constants, identities
 from reside.model.alpha_contract import SUPER_ADMIN_PERMISSIONS
 from reside.model.endpoints import rpc_path
 from reside.model.errors import Conflict
+from reside.model.locations import located
 from reside.model.manifest import encode_label, parse_manifest
 from reside.model.sentinel_data import preview_key
 from reside.registry import ImageReference, RegistryClient
@@ -71,7 +72,7 @@ class Servers:
         reference = ImageReference.parse(f"{HOST}/{image}")
         if label is None:
             label = encode_label(parse_manifest({"identity": reference.identity, **manifest}))
-        client = RegistryClient(self.registry.mirrors)
+        client = RegistryClient(self.registry.mirrors, locate=lambda name: located(name, identities.repository()))
         labels = {constants.MANIFEST_LABEL: label, "unique": image} if label else {"unique": image}
         return await client.push_label_image(reference, labels)
 
@@ -279,8 +280,11 @@ class Client:
         return await self.approve_latest(await self.create(image, **members))
 
 
-def alpha_settings(servers: Servers, credentials: Credentials, block: str) -> AlphaSettings:
+def alpha_settings(
+    servers: Servers, credentials: Credentials, block: str, repository: str | None = None
+) -> AlphaSettings:
     return AlphaSettings(
+        image_repository=repository,
         **servers.members(credentials, block, constants.ALPHA_NAME),
         namespace="reside",
         registry_mirrors=servers.registry.mirrors,
@@ -289,15 +293,24 @@ def alpha_settings(servers: Servers, credentials: Credentials, block: str) -> Al
 
 
 @asynccontextmanager
-async def alpha_cluster(servers: Servers, *, leading: bool = True) -> AsyncIterator[AlphaCluster]:
-    """Run a bootstrapped cluster: accounts, data, the fake Sentinel, Alpha with its permissions granted."""
+async def alpha_cluster(
+    servers: Servers, *, leading: bool = True, repository: str | None = None
+) -> AsyncIterator[AlphaCluster]:
+    """Run a bootstrapped cluster: accounts, data, the fake Sentinel, Alpha with its permissions granted.
+
+    Args:
+        servers: what it runs on.
+        leading: whether Alpha leads.
+        repository: its image repository, which this process uses for identities while the block is open.
+    """
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
-    blocks = await bootstrap.prepare(servers.jazz.url, (servers.etcd.url,), alpha_account, sentinel_account)
+    where = (servers.jazz.url, (servers.etcd.url,), alpha_account, sentinel_account)
+    blocks = await bootstrap.prepare(*where, repository)
     orders = Orders()
     settings = ReplicaSettings(**servers.members(sentinel_account, blocks.sentinel, constants.SENTINEL_NAME))
     async with (
         fake_sentinel(settings, orders) as sentinel,
-        started(alpha_settings(servers, alpha_account, blocks.alpha)) as alpha,
+        started(alpha_settings(servers, alpha_account, blocks.alpha, repository)) as alpha,
         AsyncExitStack() as clients,
     ):
         endpoint = str(alpha.context.node.account.profile["endpoints"]["internal"])
@@ -312,3 +325,4 @@ async def alpha_cluster(servers: Servers, *, leading: bool = True) -> AsyncItera
         finally:
             await cluster.stop_leading()
             await forget_users(servers.etcd, alpha_account)
+            identities.use(constants.OWN)

@@ -16,6 +16,8 @@ from support.eventually import eventually
 from support.replicas import environment
 from support.typescript import ROOT
 
+from reside.model import identities
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -64,6 +66,7 @@ async def running(
     *,
     status: int = 200,
     endpoint: str | None = None,
+    repository: str | None = None,
 ) -> AsyncIterator[Program]:
     """Run an example, or a program of the tests, as a process; stop it as Kubernetes does, with exit code 0.
 
@@ -77,12 +80,14 @@ async def running(
         port: the port that it listens on.
         status: see above.
         endpoint: the address that its callers get; None: its own.
+        repository: the cluster's identity repository; None: that of the names in code.
     """
     folder = _FOLDERS.get(name, ROOT / "examples" / "replicas" / name)
     module = "probe" if name == "probe" else "main"
     command = typescript.program(name) if language == "typescript" else [sys.executable, "-m", module]
     variables = environment(identity, port)
     variables["RESIDE_INTERNAL_ENDPOINT"] = endpoint or f"http://127.0.0.1:{port}"
+    variables |= {identities.VARIABLE: repository} if repository else {}
     where = Path.cwd() if language == "typescript" else folder
     process = await subprocess.create_subprocess_exec(*command, cwd=where, env=variables, stdout=subprocess.PIPE)
     http = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False)

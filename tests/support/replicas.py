@@ -12,6 +12,8 @@ from support.etcd import EtcdServer, etcd_server
 from support.jazz_server import JazzServer, jazz_server
 
 from reside.common.tls import trusted_authorities
+from reside.model import identities
+from reside.model.constants import OWN
 from reside.model.endpoints import rpc_path
 from reside.model.manifest import ContractManifest
 from reside.model.permissions import Grant, PermissionRef
@@ -72,6 +74,7 @@ def variables(settings: ReplicaSettings, port: int) -> dict[str, str]:
     """Return the environment of a process with these settings, on a loopback port."""
     return {
         **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
+        **({identities.VARIABLE: identities.repository()} if identities.repository() != OWN else {}),
         "RESIDE_REPLICA_NAME": settings.replica_name,
         "RESIDE_CONTROL_BLOCK_ID": settings.control_block_id,
         "RESIDE_ACCOUNT_ID": settings.account_id,

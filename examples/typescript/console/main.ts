@@ -1,9 +1,9 @@
 // Serve a web page that shows the replicas of the cluster, live. The page reads Jazz itself: no data passes through here.
 import { readFileSync } from "node:fs";
-import { contract, Replica } from "@reside/replica";
+import { contract, Replica, resolved } from "@reside/replica";
 import { z } from "zod";
 
-const ALPHA = "registry.reside.internal/reside/contracts/alpha.v1";
+const ALPHA = resolved("registry.reside.internal/reside/contracts/alpha.v1");
 const consoles = contract({
   identity: "registry.reside.internal/reside/contracts/console.v1",
   methods: { address: { body: z.object({}), returns: z.object({ url: z.string().nullable() }) } },

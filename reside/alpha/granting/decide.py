@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.alpha import contracts, records
-from reside.alpha.contract import PACKAGED
+from reside.alpha.contract import packaged
 from reside.alpha.granting import direct
 from reside.alpha.granting.sync import sync_account
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.entities import Decision, DirectGrant
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
+from reside.model.identities import resolved
 from reside.model.manifest import RequiredPermission
 from reside.model.permission_checks import check_permission
 
@@ -41,6 +42,10 @@ class Order:
     permission: str
     instance_id: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Resolve the name of the contract."""
+        object.__setattr__(self, "contract", resolved(self.contract))
 
 
 async def grant(alpha: Alpha, order: Order, by: str, reason: str) -> DirectGrant:
@@ -149,7 +154,7 @@ def _named(order: Order) -> DirectGrant:
 async def _checked(alpha: Alpha, order: Order) -> DirectGrant:
     """Check that the replica can grant the permission, and return it with its instance."""
     name, implemented = await _granting(alpha, order.replica)
-    manifest = PACKAGED.get(order.contract) or await contracts.find_manifest(alpha.data, order.contract)
+    manifest = packaged(order.contract) or await contracts.find_manifest(alpha.data, order.contract)
     if order.contract not in implemented or manifest is None:
         known = ", ".join(implemented) or "no contract"
         raise InvalidInput(f"replica {name} does not implement {order.contract}; it implements {known}")
@@ -165,7 +170,7 @@ async def _granting(alpha: Alpha, number: int) -> tuple[str, tuple[str, ...]]:
         version = record.value.version(record.value.current_version)
         return record.value.name, tuple(version.implementations.values())
     if number == alpha.context.rcb.number:
-        return alpha.context.name, (ALPHA_CONTRACT,)
+        return alpha.context.name, (resolved(ALPHA_CONTRACT),)
     raise InvalidInput(f"replica {number} does not exist: see `reside replica list`")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reside.alpha import contracts, records
-from reside.alpha.contract import PACKAGED
+from reside.alpha.contract import packaged
 from reside.alpha.granting import direct
 from reside.alpha.granting.blocks import Blocks
 from reside.alpha.granting.due import holding
@@ -50,7 +50,7 @@ async def explain(alpha: Alpha, order: Order) -> dict[str, Any]:
 
 
 async def _is_defined(alpha: Alpha, order: Order) -> bool:
-    manifest = PACKAGED.get(order.contract) or await contracts.find_manifest(alpha.data, order.contract)
+    manifest = packaged(order.contract) or await contracts.find_manifest(alpha.data, order.contract)
     return manifest is not None and order.permission in manifest.permissions
 
 

@@ -17,6 +17,7 @@ from reside.alpha.loading.revision import approval_revision
 from reside.alpha.previews import preview
 from reside.common import tracing
 from reside.model.errors import InvalidInput, LoadRefused, NotReady
+from reside.model.identities import resolved
 from reside.registry import ImageReference, RegistryError, RegistryUnavailable
 
 if TYPE_CHECKING:
@@ -78,13 +79,13 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
 
 async def _fetch(alpha: Alpha, request: LoadRequest) -> tuple[str, ReplicaManifest, dict[str, ContractManifest]]:
     """Read the image and its contracts: the image's digest, its manifest, and the contracts by identity."""
-    reference = ImageReference.parse(request.image)
+    reference = ImageReference.parse(resolved(request.image))
     cluster = alpha.cluster
     allowed = cluster.allowed_registries
     resolve.check_registry(cluster.located(reference.identity), allowed)
     digest = request.digest or await alpha.registry.resolve(reference)
     found, described = await contracts.fetch_manifest(alpha.registry, reference, digest)
-    manifest = resolve.replica_manifest(found, reference.identity, cluster.located)
+    manifest = resolve.replica_manifest(found.resolved(), reference.identity, cluster.located)
     resolve.check_runnable(str(reference), described)
     fetched = {}
     for identity in resolve.contract_identities(manifest):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from reside.alpha import records
 from reside.alpha.granting import direct
 from reside.alpha.management import ENABLED, PLACEMENT_GROUP, PODS
-from reside.model.constants import SYSTEM_IDS
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
+from reside.model.identities import system_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -54,7 +54,7 @@ async def set_enabled(alpha: Alpha, number: int, by: str, *, enabled: bool, is_m
     """
     async with alpha.transaction() as tx:
         record = await find(alpha, number)
-        if not enabled and record.value.identity in SYSTEM_IDS:
+        if not enabled and system_id(record.value.identity) is not None:
             raise Conflict(f"replica {record.value.name} is a part of ReSide and can't be disabled")
         if not is_manager and not _may_enable(record, by, alpha.account):
             raise NotAllowed(

@@ -18,9 +18,9 @@ from reside.alpha.loading import turns
 from reside.alpha.managing.configure import find
 from reside.model import lookup
 from reside.model.alpha_contract import DEPENDANTS_LISTED
-from reside.model.constants import SYSTEM_IDS
 from reside.model.entities import Decision
 from reside.model.errors import Conflict
+from reside.model.identities import system_id
 from reside.model.stacks import canonical
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def preview(alpha: Alpha, number: int) -> Deletion:
         Conflict: it is a part of the platform, or it is being deleted.
     """
     replica = (await find(alpha, number)).value
-    if replica.identity in SYSTEM_IDS:
+    if system_id(replica.identity) is not None:
         raise Conflict(f"replica {replica.name} is a part of ReSide and can't be deleted")
     stack = await alpha.sentinel.read_desired(replica.name)
     granted = (await direct.read_all(alpha.data, replica.account)).values()

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from reside.alpha.stacks.workload import metadata
 from reside.model import constants
+from reside.model.identities import system_id
 from reside.model.ingress import controller_peer
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from reside.model.entities import Replica, ReplicaVersion
     from reside.model.stacks import K8sObject
 
-_SYSTEM: Final = frozenset({constants.ALPHA_IDENTITY, constants.SENTINEL_IDENTITY})
+_SYSTEM: Final = (constants.ALPHA_ID, constants.SENTINEL_ID)
 """They reach registries and the Kubernetes API, whose addresses are not known here."""
 _DNS_PORT: Final = 53
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -52,7 +53,7 @@ def network_policies(
     }
     if callers := _callers(replica, cluster, serves=serves):
         own["ingress"] = callers  # the API server drops an empty list
-    if cluster.network_policies == "full" and replica.identity not in _SYSTEM:
+    if cluster.network_policies == "full" and system_id(replica.identity) not in _SYSTEM:
         own |= {"policyTypes": ["Ingress", "Egress"], "egress": _callees(required, cluster)}
     policies = [_policy(replica.name, replica, cluster, own)]
     if required:
@@ -68,7 +69,7 @@ def network_policies(
 def _callers(replica: Replica, cluster: ClusterSettings, *, serves: bool) -> list[dict[str, Any]]:
     """Return who reaches a replica without requiring it: the ingress controller; Alpha, all replicas and the seed."""
     rules = []
-    if replica.identity == constants.ALPHA_IDENTITY:
+    if system_id(replica.identity) == constants.ALPHA_ID:
         every = {"matchExpressions": [{"key": constants.REPLICA_LABEL, "operator": "Exists"}]}
         seed = {"matchLabels": {constants.JOB_LABEL: constants.SEED_NAME}}
         rules.append(_rule("from", [{"podSelector": every}, {"podSelector": seed}], constants.LISTEN_PORT))

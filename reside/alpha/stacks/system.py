@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reside.model import constants
 from reside.model.constants import ENV_PREFIX
+from reside.model.identities import resolved
 
 if TYPE_CHECKING:
     from reside.model.cluster import ClusterSettings
@@ -33,14 +34,14 @@ class Extras:
 
 def is_rendered(identity: str) -> bool:
     """Return whether replicas of this identity have Kubernetes objects. The seed has none: it is not started again."""
-    return identity != constants.SEED_IDENTITY
+    return identity != resolved(constants.SEED_IDENTITY)
 
 
 def extras(identity: str, cluster: ClusterSettings) -> Extras:
     """Return what pods of this identity need in addition to the pods of other replicas."""
-    if identity == constants.ALPHA_IDENTITY:
+    if identity == resolved(constants.ALPHA_IDENTITY):
         return _alpha(cluster)
-    if identity == constants.SENTINEL_IDENTITY:
+    if identity == resolved(constants.SENTINEL_IDENTITY):
         return _sentinel(cluster)
     return Extras()
 

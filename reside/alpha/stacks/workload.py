@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reside.alpha.stacks import system
 from reside.alpha.stacks.pods import pods_of
-from reside.model import constants
+from reside.model import constants, identities
 from reside.model.endpoints import LIVENESS_PATH, READINESS_PATH
 from reside.model.names import workload_name
 
@@ -179,6 +179,7 @@ def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, A
         "RESIDE_LISTEN_PORT": str(constants.LISTEN_PORT),
     }
     plain |= {"RESIDE_EXTERNAL_ENDPOINT": external} if external else {}
+    plain |= {identities.VARIABLE: identities.repository()} if identities.repository() != constants.OWN else {}
     plain |= {"OTEL_EXPORTER_OTLP_ENDPOINT": traces} if traces else {}
     return [
         system.secret_env("RESIDE_ACCOUNT_ID", replica.name, constants.ACCOUNT_ID_KEY),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reside.jazz import AccountId
 from reside.model.constants import MADE_AT_TOLERANCE_MS, SENTINEL_CONTRACT
+from reside.model.identities import resolved
 from reside.model.kinds import KINDS, PERMITTED
 from reside.model.sentinel_data import CONFIRM, OPERATOR_PERMISSIONS
 from reside.sentinel.contract.data import open_data
@@ -33,7 +34,9 @@ def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -
     return frozenset(
         permission.ref.name
         for permission in permissions
-        if permission.ref.account == account and permission.ref.contract == SENTINEL_CONTRACT and permission.in_force
+        if permission.ref.account == account
+        and permission.ref.contract == resolved(SENTINEL_CONTRACT)
+        and permission.in_force
     )
 
 

@@ -1,5 +1,6 @@
 // Contracts: what the types of calls and handlers follow from.
 import type { z } from "zod";
+import { resolved } from "./identities.ts";
 
 /** A contract: its identity, and the schemas of its methods and permissions. */
 export interface Contract {
@@ -9,7 +10,7 @@ export interface Contract {
 }
 
 /** Declare a contract; the types of calls and handlers follow from it. */
-export const contract = <C extends Contract>(declared: C): C => declared;
+export const contract = <C extends Contract>(declared: C): C => ({ ...declared, identity: resolved(declared.identity) });
 
 export type Method<C extends Contract> = keyof C["methods"] & string;
 export type Body<C extends Contract, M extends Method<C>> = z.output<C["methods"][M]["body"]>;

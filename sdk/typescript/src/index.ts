@@ -2,6 +2,7 @@ export { Call, Context, type Transaction, type Value } from "./context.ts";
 export { contract, type Contract } from "./contract.ts";
 export { AnswerLost, ResideError, type Code } from "./errors.ts";
 export type { PermissionHandler, PermissionHandlers } from "./grants.ts";
+export { resolved } from "./identities.ts";
 export { log } from "./logs.ts";
 export { Histogram, Metric, metrics } from "./metrics.ts";
 export type { Grant, PermissionRef } from "./permissions.ts";

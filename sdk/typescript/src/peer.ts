@@ -3,14 +3,17 @@ import type { RawCoMap } from "cojson";
 import { z } from "zod";
 import { callMethod } from "./client.ts";
 import type { Context } from "./context.ts";
-import { faultsOf, type Contract, type Method, type Returns } from "./contract.ts";
+import { contract, faultsOf, type Contract, type Method, type Returns } from "./contract.ts";
 import { ResideError } from "./errors.ts";
 import { grantedPermissions, keyOf, rpcPath } from "./permissions.ts";
 import { parseProfile, withMaps, type Profile } from "./profile.ts";
 import { findMap, loadMap, now, targetOf, uniqueId, until } from "./values.ts";
 
-const ALPHA = "registry.reside.internal/reside/contracts/alpha.v1";
-const anyMethod = { body: z.unknown(), returns: z.unknown() };
+const ALPHA = contract({
+  identity: "registry.reside.internal/reside/contracts/alpha.v1",
+  methods: { "request-permission": { body: z.unknown(), returns: z.unknown() } },
+  permissions: {},
+});
 
 /** A replica that implements a contract. */
 export class Peer<C extends Contract = Contract> {
@@ -32,7 +35,8 @@ export class Peer<C extends Contract = Contract> {
     this.#members = members;
   }
 
-  static async find<C extends Contract>(context: Context, account: string, called: C): Promise<Peer<C> | undefined> {
+  static async find<C extends Contract>(context: Context, account: string, named: C): Promise<Peer<C> | undefined> {
+    const called = contract(named);
     const id = now(await context.loadAccount(account)).get("profile");
     const profile = typeof id === "string" ? await findMap(context.node, id, true) : undefined;
     const members = profile && parseProfile(await withMaps(context.node, now(profile).toJSON()));
@@ -84,9 +88,8 @@ export class Peer<C extends Contract = Contract> {
     permission: keyof C["permissions"] & string,
     { instanceId, params = {}, reason = "" }: { instanceId?: string; params?: object; reason?: string } = {},
   ): Promise<Record<string, unknown>> {
-    const alpha = { identity: ALPHA, methods: { "request-permission": anyMethod }, permissions: {} };
     const about = { replica: this.number, contract: this.#contract.identity, permission, instanceId: instanceId ?? null };
-    const stored = (await (await this.#context.peer(alpha)).call("request-permission", { ...about, params, reason })) as Decided;
+    const stored = (await (await this.#context.peer(ALPHA)).call("request-permission", { ...about, params, reason })) as Decided;
     this.#check(permission, stored);
     const mine = { ...about, instanceId: stored.instanceId };
     const end = new AbortController();

@@ -1,10 +1,11 @@
 // Permissions and the names on the wire (docs/wire.md, sections 3 to 5). Pure.
 import { cojsonInternals, type JsonObject, type JsonValue } from "cojson";
 import { z } from "zod";
+import { resolved } from "./identities.ts";
 
 export const INSTANCE_HEADER = "reside-instance";
 export const rpcPath = (replica: string, contract: string, method: string): string =>
-  `/replicas/${replica}/rpc/${contract}/${method}`;
+  `/replicas/${replica}/rpc/${resolved(contract)}/${method}`;
 export const accountPath = (replica: string): string => `/replicas/${replica}/account`;
 export const signedPath = (path: string, instance: string): string => `${path}#${instance}`;
 export const grantedPermissions = (account: string): string => `granted-permissions:for-account:${account}`;
@@ -33,7 +34,7 @@ export type Act = "granted" | "revoked" | "updated";
 
 /** Return the key of a permission in a control block. */
 export function keyOf({ account, contract, permission, instanceId }: PermissionRef): string {
-  return [account, contract, permission, ...(instanceId === undefined ? [] : [instanceId])].join(":");
+  return [account, resolved(contract), permission, ...(instanceId === undefined ? [] : [instanceId])].join(":");
 }
 
 const Members = z.object({

@@ -4,10 +4,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { NapiCrypto } from "jazz-tools/napi";
 import { startWorker } from "jazz-tools/worker";
 import { Call, Context, type Value } from "./context.ts";
-import { faultsOf, type Body, type Contract, type Method, type Returns } from "./contract.ts";
+import { contract, faultsOf, type Body, type Contract, type Method, type Returns } from "./contract.ts";
 import { ControlBlock } from "./control-block.ts";
 import { ResideError, textOf } from "./errors.ts";
 import { PermissionLoop, type PermissionHandlers } from "./grants.ts";
+import { resolved } from "./identities.ts";
 import { log, nameLogs } from "./logs.ts";
 import type { PermissionRef } from "./permissions.ts";
 import { ReplicaServer } from "./server.ts";
@@ -28,7 +29,7 @@ export class Replica {
   #main: ((context: Context) => Promise<void>) | undefined;
 
   constructor(...contracts: Contract[]) {
-    this.#contracts = new Map(contracts.map((each) => [each.identity, each]));
+    this.#contracts = new Map(contracts.map((each) => [resolved(each.identity), contract(each)]));
   }
 
   /** Declare the function that handles a method. Body and result are checked against the contract. */
@@ -38,7 +39,7 @@ export class Replica {
     handler: (call: Call<C>, body: Body<C, M>) => Promise<Returns<C, M>> | Returns<C, M>,
   ): this {
     const { body: bodySchema, returns } = implemented.methods[name]!;
-    this.#methods.set(`${implemented.identity}/${name}`, async (call, body) => {
+    this.#methods.set(`${resolved(implemented.identity)}/${name}`, async (call, body) => {
       const given = bodySchema.safeParse(body);
       if (!given.success) throw new ResideError("invalid-input", `${name}: the body ${faultsOf(given.error)}`);
       return returns.parse(await handler(call as unknown as Call<C>, given.data as Body<C, M>));
@@ -48,13 +49,13 @@ export class Replica {
 
   /** Declare handlers of a permission. Without them a permission is only stored as granted. */
   permission<C extends Contract>(implemented: C, name: keyof C["permissions"] & string, handlers: PermissionHandlers): this {
-    this.#permissions.set(`${implemented.identity}/${name}`, handlers);
+    this.#permissions.set(`${resolved(implemented.identity)}/${name}`, handlers);
     return this;
   }
 
   /** Declare the function that finds or creates a contract's data; it runs at every start. */
   data(implemented: Contract, find: (context: Context) => Promise<Value>): this {
-    this.#data.set(implemented.identity, find);
+    this.#data.set(resolved(implemented.identity), find);
     return this;
   }
 

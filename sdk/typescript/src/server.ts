@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { Bodies } from "./bodies.ts";
 import { ResideError, STATUSES, textOf } from "./errors.ts";
+import { resolved } from "./identities.ts";
 import { log } from "./logs.ts";
 import { metrics, metricsText } from "./metrics.ts";
 import { accountPath, INSTANCE_HEADER, isObject, parseJson, signedPath } from "./permissions.ts";
@@ -122,7 +123,8 @@ export class ReplicaServer {
 
   async #call(request: IncomingMessage, response: ServerResponse, path: string, parts: string[]): Promise<void> {
     const began = performance.now();
-    const [replica = "", contract = "", method = ""] = parts;
+    const [replica = "", called = "", method = ""] = parts;
+    const contract = resolved(called);
     const handler = this.#serving?.find(contract, method);
     const handle = async (): Promise<[number, unknown] | undefined> => {
       const serving = this.#serving;

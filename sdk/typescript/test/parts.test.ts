@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { callMethod, type Caller } from "../src/client.ts";
+import { contract } from "../src/contract.ts";
 import { ResideError } from "../src/errors.ts";
 import { Held, Locks } from "../src/locks.ts";
 import { Histogram } from "../src/metrics.ts";
@@ -112,4 +113,16 @@ test("a histogram has cumulative buckets, and changes after it was read", () => 
     assert.ok(lines().includes(`seconds_bucket{method="a\\"b",le="${le}"} ${count}`), le);
   }
   assert.ok(lines().includes('seconds_count{method="a\\"b"} 3'));
+});
+
+test("names of ReSide's own contracts mean those of the cluster's identity repository", (t) => {
+  const identityOf = (identity: string) => contract({ identity, methods: {}, permissions: {} }).identity;
+  const own = "registry.reside.internal/reside/contracts/greeting.v1";
+  assert.equal(identityOf(own), own);
+  process.env.RESIDE_IDENTITY_REPOSITORY = "ghcr.io/acme/reside";
+  t.after(() => delete process.env.RESIDE_IDENTITY_REPOSITORY);
+  assert.equal(identityOf(own), "ghcr.io/acme/reside/contracts/greeting.v1");
+  for (const other of ["registry.example/contracts/greeting.v1", "registry.reside.internal/reside-other/a", identityOf(own)]) {
+    assert.equal(identityOf(other), other);
+  }
 });

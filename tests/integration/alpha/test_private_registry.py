@@ -1,4 +1,7 @@
-"""Alpha loads an image of ReSide's examples from a registry with a password, its own authority and another name."""
+"""Alpha loads an image of ReSide's examples from a registry with a password, its own authority and another name.
+
+The cluster was bootstrapped without this registry, so its identities keep their names (e2e/test_bootstrap has others).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from support.eventually import eventually
 from support.registry import PASSWORD, PrivateRegistry, private_registry
 
 from reside.model import constants
-from reside.model.locations import PREFIX, located
+from reside.model.locations import located
 from reside.model.manifest import encode_label, parse_manifest
 from reside.registry import ImageReference, RegistryClient
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 INFO = {"name": "worker", "class": "long-running", "exclusive": False, "scalable": True}
-IDENTITY = f"{PREFIX}/examples/worker"
+IDENTITY = f"{constants.OWN}/examples/worker"
 
 
 @pytest.fixture(scope="module")

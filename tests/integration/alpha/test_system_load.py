@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from support.alpha_cluster import HOST, alpha_cluster
 from support.eventually import eventually
 from support.registry import registry
 
@@ -18,9 +19,18 @@ from reside.model import constants
 from reside.model.errors import Conflict, LoadRefused
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from support.alpha_cluster import AlphaCluster, Client, Servers
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=[None, f"{HOST}/acme"], ids=["names of code", "repository of its own"])
+async def cluster(servers: Servers, request: pytest.FixtureRequest) -> AsyncIterator[AlphaCluster]:
+    """Yield an Alpha in a cluster without and with an identity repository of its own."""
+    async with alpha_cluster(servers, repository=request.param) as made:
+        yield made
 
 
 async def push_system(servers: Servers, variant: str = "") -> list[str]:
@@ -114,9 +124,8 @@ async def test_a_refused_load_is_retried_by_the_next_run(
 
 
 async def test_preparing_twice_creates_nothing_the_second_time(cluster: AlphaCluster, servers: Servers) -> None:
-    again = await bootstrap.prepare(
-        servers.jazz.url, (servers.etcd.url,), cluster.credentials, cluster.sentinel_credentials
-    )
+    accounts, repository = (cluster.credentials, cluster.sentinel_credentials), cluster.alpha.cluster.image_repository
+    again = await bootstrap.prepare(servers.jazz.url, (servers.etcd.url,), *accounts, repository)
     assert again == cluster.blocks
     assert len(cluster.alpha.data.blocks.as_list()) == 2
 

@@ -68,7 +68,7 @@ async def settings_of(cluster: AlphaCluster, name: str, account: Credentials) ->
 
 @pytest.fixture(scope="module")
 async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
-    async with alpha_cluster(servers) as made:
+    async with alpha_cluster(servers, repository=f"{HOST}/acme") as made:
         yield made
 
 

@@ -1,6 +1,7 @@
 """Replicas in Python and TypeScript call each other, take the same locks, and read each other's data.
 
-Each program runs once in each language, so that the four pairs of caller and callee take the same steps at a time.
+Each program runs once in each language, so that the four pairs of caller and callee take the same steps at a time. The
+cluster has an identity repository of its own; the programs name the contract as the examples do.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 from support.eventually import eventually
 from support.languages import GREETINGS, LANGUAGES, Recorder, running
 from support.registry import free_port
-from support.replicas import GREETING, AlphaDouble, run_alpha_double
+from support.replicas import AlphaDouble, run_alpha_double
 from typing_extensions import TypedDict
 
 from reside.jazz import EVERYONE, Node
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
+REPOSITORY = "registry.example:5443/acme/reside"
+GREETING = f"{REPOSITORY}/contracts/greeting.v1"
 PROBING = "registry.example/contracts/probing.v1"
 GRANTED, REVOKED = Grant(granted=True), Grant(granted=False)
 PRINTED = datetime(2026, 11, 25, 10, 15, 59, 510_000, UTC)
@@ -89,7 +92,7 @@ class World:
         endpoint = self.recorders[language].url if name == "greeter" else None
         stack = self._stacks[name, language] = AsyncExitStack()
         identity, port = self.identities[name, language], self.ports[name, language]
-        process = running(self.typescript, language, name, identity, port, endpoint=endpoint)
+        process = running(self.typescript, language, name, identity, port, endpoint=endpoint, repository=REPOSITORY)
         self.programs[name, language] = await stack.enter_async_context(process)
 
     async def stop(self, name: str, language: str) -> None:
@@ -191,7 +194,7 @@ async def test_a_call_is_refused_before_its_grant_served_after_it_and_refused_wi
     async def steps(pair: Pair) -> None:
         refused = await pair.call()
         assert refused["code"] == "not-allowed", (pair, refused)
-        assert "needs the permission greet" in refused["message"]
+        assert f"needs the permission greet of {GREETING}" in refused["message"]
         taken = []
         for _ in range(3):  # the machine may be busy at one moment
             await pair.expect(GRANTED)

@@ -37,8 +37,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture(scope="module")
 async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
-    """Yield a running Alpha."""
-    async with alpha_cluster(servers) as made:
+    """Yield a running Alpha, in a cluster with an identity repository of its own."""
+    async with alpha_cluster(servers, repository=f"{HOST}/acme") as made:
         yield made
 
 

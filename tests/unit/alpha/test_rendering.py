@@ -9,7 +9,7 @@ import pytest
 from unit.alpha.entities import CLUSTER, GREETER, GREETING, OWNER, digest, replica
 
 from reside.alpha.stacks.render import render
-from reside.model import constants
+from reside.model import constants, identities
 from reside.model.entities import Management
 from reside.policy import rules
 
@@ -229,6 +229,15 @@ def test_images_are_pulled_from_the_clusters_repository_with_its_credentials() -
     assert pod["containers"][0]["image"].startswith("ghcr.io/acme/reside/examples/greeter@sha256:")
     assert pod["imagePullSecrets"] == [{"name": "reside-registry"}]
     assert "registry" not in {volume["name"] for volume in pod["volumes"]}
+
+
+def test_pods_get_the_clusters_identity_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = "RESIDE_IDENTITY_REPOSITORY"
+    assert variable not in environment(rendered(replica("running"), CLUSTER), "Deployment/greeter-1")
+    monkeypatch.setattr(identities._process, "repository", "ghcr.io/acme/reside")
+    assert environment(rendered(replica("running"), CLUSTER), "Deployment/greeter-1")[variable] == "ghcr.io/acme/reside"
+    alpha = replica("unknown", name="alpha", identity="ghcr.io/acme/reside/replicas/alpha")
+    assert "RESIDE_CLAIM_CODE" in environment(rendered(alpha, CLUSTER), "Deployment/alpha-1")
 
 
 def test_alpha_reads_registries_with_the_clusters_credentials() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reside.cli.identity import _is_of
 from reside.cli.main import run
 from reside.cli.new import Kind, make, parse_names
 
@@ -52,3 +53,17 @@ def test_what_is_neither_a_folder_nor_an_image_is_said(
     monkeypatch.chdir(tmp_path)
     assert run(["identity", source]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "is_of"),
+    [
+        ("ghcr.io/acme/hello", "ghcr.io/acme/hello", True),
+        ("ghcr.io/acme/hello", "ghcr.io/other/hello", False),
+        ("registry.reside.internal/reside/contracts/alpha.v1", "ghcr.io/acme/reside/contracts/alpha.v1", True),
+        ("registry.reside.internal/reside/contracts/alpha.v1", "ghcr.io/acme/reside/contracts/beta.v1", False),
+        ("registry.reside.internal/other/alpha.v1", "ghcr.io/acme/other/alpha.v1", False),
+    ],
+)
+def test_images_of_reside_have_an_identity_in_each_cluster(name: str, image: str, is_of: bool) -> None:
+    assert _is_of(name, image) is is_of

@@ -109,6 +109,7 @@ FROZEN_IN_ALPHAS_CONTRACT = {
     "CONTROL_BLOCKS": "controlBlocks",
     "REPLICAS_BY_ACCOUNT": "replicasByAccount",
     "CLUSTER_SETTINGS": "clusterSettings",
+    "IDENTITY_REPOSITORY": "identityRepository",
     "DEPENDANTS_LISTED": "dependantsListed",
     "DIRECT_GRANTS": "directGrants",
     "REPLICAS_GROUP": "replicasGroup",

@@ -27,3 +27,9 @@ def test_a_tag_stands_for_its_digest_and_no_other_tag_does() -> None:
     assert (snapshot.digest_of(image), snapshot.digest_of(image.pinned(DIGEST))) == (DIGEST, DIGEST)
     others = (image.tagged("v1"), image.pinned("sha256:" + "1" * 64), ImageReference.parse("r.example/b"))
     assert [snapshot.digest_of(other) for other in others] == [None] * 3
+
+
+def test_images_are_found_by_other_names() -> None:
+    snapshot = Snapshot({"r.example/a": DIGEST, "other.example/a": DIGEST}, {DIGEST: b"{}"})
+    renamed = snapshot.renamed({"r.example/a": "q.example/b", "other.example/a": "other.example/a"}.__getitem__)
+    assert renamed == Snapshot({"q.example/b": DIGEST, "other.example/a": DIGEST}, snapshot.documents)
