@@ -33,7 +33,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
 
 import httpx2  # noqa: E402 - needs the path above, as all that follow
 from support.alpha_cluster import CODE  # noqa: E402
-from support.registry import free_port  # noqa: E402
+from support.ports import free_port  # noqa: E402
 
 from benchmarks.alpha_population import Servers, cluster_in, copy, hub_contract, hub_identity, populate  # noqa: E402
 from benchmarks.processes import cpu_s, memory_mib  # noqa: E402

@@ -21,7 +21,7 @@ import lightkube
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.types import PatchType
 from support.live_objects import create_namespace
-from support.registry import free_port
+from support.ports import free_port
 from support.sentinel import kubectl
 
 from benchmarks.fleet_apps import application, name_of

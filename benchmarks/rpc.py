@@ -27,7 +27,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests"), str(Path(__f
 
 from support.eventually import eventually  # noqa: E402 - needs the path above, as all that follow
 from support.jazz_server import node_binary  # noqa: E402
-from support.registry import free_port  # noqa: E402
+from support.ports import free_port  # noqa: E402
 from support.replicas import GREETING, environment, run_alpha_double, run_servers  # noqa: E402
 from support.typescript import TypeScript  # noqa: E402
 

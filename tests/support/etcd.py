@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 from support.eventually import eventually_sync
+from support.ports import free_port
 
 from reside.alpha.lock_access import root_user
 from reside.common.tls import trusted_authorities
@@ -47,7 +47,7 @@ class EtcdServer:
         self._folder = folder
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        client, peer = _free_ports(2)
+        client, peer = free_port(), free_port()
         self.url = f"http://127.0.0.1:{client}"
         self._peer = f"http://127.0.0.1:{peer}"
 
@@ -133,11 +133,3 @@ async def forget_users(server: EtcdServer, alpha: Credentials) -> None:
             await client.gateway.post(path, body, accept=[NOT_ENABLED])
     finally:
         await client.aclose()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [taken.getsockname()[1] for taken in sockets]
-    for taken in sockets:
-        taken.close()
-    return ports

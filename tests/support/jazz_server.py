@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from support.eventually import eventually_sync
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,14 +64,14 @@ class JazzServer:
     """One sync server, which keeps its port and its database when it is stopped or killed and started again.
 
     Attributes:
-        port: port on 127.0.0.1; 0 before the first start.
+        port: port on 127.0.0.1.
         folder: folder of the database and the log.
         settings: further environment variables of the server; changes take effect at the next start.
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
-        self.port = 0
+        self.port = free_port()
         self.settings = {"MODE": MODE, **(settings or {})}
         self._process: subprocess.Popen[bytes] | None = None
 

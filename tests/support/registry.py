@@ -7,7 +7,6 @@ import datetime as dt
 import ipaddress
 import json
 import shutil
-import socket
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from support.eventually import eventually_sync
+from support.ports import free_port
 
 from reside.common.tls import authorities_with, trusted_authorities
 from reside.local.info import INFO_FILE, ClusterInfo
@@ -75,14 +75,6 @@ class Registry:
         )
         state.mkdir(parents=True)
         (state / INFO_FILE).write_text(json.dumps(info.to_json()))
-
-
-def free_port() -> int:
-    """Return a loopback port that has no listener now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 from support.eventually import eventually_sync
-from support.registry import free_port
+from support.ports import free_port
 
 from reside.local import Toolchain
 

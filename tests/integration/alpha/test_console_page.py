@@ -18,7 +18,7 @@ from integration.alpha.test_system_load import push_system
 from support.alpha_cluster import AlphaCluster, Client, Servers, alpha_cluster
 from support.browser import Page, browser_page
 from support.eventually import eventually
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import variables
 from support.typescript import TypeScript, running
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from integration.alpha.processes import alpha_process
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
 from support.eventually import eventually
+from support.ports import free_port
 from support.reside_command import Operator, operator_of
 
 from reside.alpha import records
@@ -68,8 +68,7 @@ async def asked(command: Command) -> int:
 async def test_an_approval_during_a_restart_of_alpha_is_carried_out(
     cluster: AlphaCluster, operator: Operator, tmp_path: Path
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
+    port = free_port()
     log, alpha = tmp_path / "alpha.log", f"http://127.0.0.1:{port}"
     await cluster.stop_leading()
     try:
@@ -157,8 +156,7 @@ async def test_ctrl_c_during_the_rollout_says_that_it_goes_on(cluster: AlphaClus
 
 
 async def test_ctrl_c_before_the_request_exists_says_where_to_look(operator: Operator) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
+    nobody = f"http://127.0.0.1:{free_port()}"
     async with operator.running("replica", "load", IMAGE, "--name", "early", alpha=nobody) as load:
         await load.until("waiting: ")
         load.interrupt()

@@ -14,7 +14,8 @@ import anyio
 import httpx2
 import pytest
 from support.eventually import eventually_sync
-from support.registry import NAME, Registry, free_port, registry
+from support.ports import free_port
+from support.registry import NAME, Registry, registry
 
 from images.builder import build_images
 from images.errors import ImageBuildError

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from support.registry import NAME, Registry, free_port, registry
+from support.ports import free_port
+from support.registry import NAME, Registry, registry
 
 from reside.build.source import read_source
 from reside.cli.build import build_folder

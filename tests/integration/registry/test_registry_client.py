@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from support.registry import NAME, Registry, free_port, registry
+from support.ports import free_port
+from support.registry import NAME, Registry, registry
 
 from reside.registry import (
     ImageNotFound,

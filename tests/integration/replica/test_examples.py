@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 from support.eventually import eventually
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import GREETING, AlphaDouble, environment
 
 from reside.jazz import Node

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.eventually import eventually
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import environment
 from support.typescript import running
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import GREETING, environment
 from support.typescript import running
 

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from support.eventually import eventually
 from support.languages import GREETINGS, LANGUAGES, Recorder, running
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import AlphaDouble, run_alpha_double
 from typing_extensions import TypedDict
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 from support.eventually import eventually
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import GREETING, call, endpoint_of, environment, greeting_contract
 
 from reside.jazz import CoMap, InvalidCredentials, Node, NodeClosed, fenced_writes

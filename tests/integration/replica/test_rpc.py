@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import GREETING, AlphaDouble, call, endpoint_of, greeting_contract
 
 from reside.jazz import AccountId, now_ms, sign_request

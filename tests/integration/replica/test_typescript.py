@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from support.eventually import eventually
 from support.languages import running
-from support.registry import free_port
+from support.ports import free_port
 from support.replicas import GREETING, AlphaDouble
 
 from reside.jazz import Node
